@@ -34,7 +34,7 @@ const GOOD_NAME: &str = "everturn good files 1";
 const LEDGER: &str = "ledger-";
 
 /// The start of a commit's payload, before the name and the checksum of its ledger.
-const VERSION: &str = "everturn 2";
+const VERSION: &str = "everturn 3";
 
 /// The tokenizers for words, for parts of words, and for names, which are split into both.
 const WORDS: &str = "words";

@@ -53,7 +53,7 @@ pub use search::{SearchHit, SearchResults, SortOrder};
 pub use snippet::Snippet;
 pub use source::{CatalogListing, CatalogSession, SessionSource};
 pub use summaries::SummaryDetail;
-pub use update::{LeftOut, UpdateProgress, UpdateReport, lost_file};
+pub use update::{LeftOut, ReadProblem, UpdateProgress, UpdateReport, lost_file};
 
 use catalog_dir::{CatalogDir, CatalogLock};
 use checksummed::IndexAccess;

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use everturn::finding::Finding;
-use everturn::format::{MAX_LIST_TRIES, SessionError, SessionFormat};
+use everturn::format::{ListedSummary, MAX_LIST_TRIES, SessionError, SessionFormat};
 use everturn::model::{Dependencies, SessionListing, SessionRef, SessionSummary};
 use everturn::names::{FilePath, Name};
 use jiff::Timestamp;
@@ -113,7 +113,7 @@ fn list_once(
     let slots = places.into_iter().map(|place| (known.remove(&place.path), place));
     let slots = drop_stale_rows(&source.root, slots.map(|(row, place)| (place, row)).collect());
     let missing = slots.iter().filter(|(_, row)| row.is_none()).count();
-    let names_only = layout.lists_names_only();
+    let names_only = layout.lists_briefly();
     let bulk = missing > BULK && (detail == SummaryDetail::Names || !names_only);
     let mut listed = if bulk { list_in_bulk(layout, source)? } else { HashMap::new() };
     // Sessions that no longer exist are a change, too.
@@ -143,7 +143,7 @@ pub(crate) fn complete_summaries(sources: &[SessionSource], sessions: &mut [Cata
         let Some(source) = sources.get(session.source) else { continue };
         let layout = source.layout(session.summary.layout);
         if let Some(layout) =
-            layout.filter(|layout| layout.lists_names_only() && session.entries.is_empty())
+            layout.filter(|layout| layout.lists_briefly() && session.entries.is_empty())
         {
             let row = read_row(layout, source, &session.summary.session, None);
             *session = row.into_session(session.source);
@@ -193,9 +193,10 @@ fn drop_stale_rows(
 fn list_in_bulk(
     layout: &dyn SessionFormat,
     source: &SessionSource,
-) -> Result<HashMap<FilePath, SessionSummary>, SessionError> {
-    let (summaries, _) = layout.list(&source.store)?;
-    Ok(summaries.into_iter().map(|summary| (summary.session.path.clone(), summary)).collect())
+) -> Result<HashMap<FilePath, ListedSummary>, SessionError> {
+    let Some(listing) = layout.capabilities().listing else { return Ok(HashMap::new()) };
+    let (listed, _) = listing.list(&source.store)?;
+    Ok(listed.into_iter().map(|one| (one.0.session.path.clone(), one)).collect())
 }
 
 /// Reads a session. The stamps are taken before the content, so that a concurrent change is noticed later.
@@ -203,9 +204,9 @@ fn read_row(
     layout: &dyn SessionFormat,
     source: &SessionSource,
     place: &SessionRef,
-    listed: Option<SessionSummary>,
+    listed: Option<ListedSummary>,
 ) -> SummaryRow {
-    let names_only = listed.is_some() && layout.lists_names_only();
+    let names_only = listed.is_some() && layout.lists_briefly();
     let dependencies = match names_only {
         true => Ok(Dependencies::default()),
         false => layout.dependencies(&source.store, place),
@@ -220,11 +221,15 @@ fn read_row(
             .summary(&source.store, place)
             .unwrap_or_else(|error| layout.unreadable_summary(place, &error))
     };
-    let mut summary = listed.unwrap_or_else(read);
+    let is_listed = listed.is_some();
+    let (mut summary, listed_project) = listed.unwrap_or_else(|| (read(), None));
     if let Some(error) = problem {
         summary.findings.extend(layout.unreadable_summary(place, &error).findings);
     }
-    let project = if names_only { Ok(None) } else { layout.project(&source.store, place) };
+    let project = match is_listed {
+        true => Ok(listed_project),
+        false => layout.project(&source.store, place),
+    };
     // A session whose project cannot be determined is not found by project.
     let (project, Dependencies { entries, log, .. }) = (project.unwrap_or_default(), dependencies);
     SummaryRow { summary, project, entries, log, stamps }

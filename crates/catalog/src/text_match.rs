@@ -134,7 +134,8 @@ fn is_character(word: &str) -> bool {
 
 /// Returns whether an entry matches the clauses of a query.
 pub(crate) fn matches_query(query: &Query, entry: &Entry) -> bool {
-    let (text, speaker) = (MatchText::of(&entry.text), MatchText::of(&entry.speaker));
+    let readable = entry.readable_text();
+    let (text, speaker) = (MatchText::of(&readable), MatchText::of(&entry.speaker));
     let has = |atom: &QueryAtom| match atom {
         QueryAtom::Speaker(names) => names.iter().all(|name| speaker.has(name)),
         QueryAtom::Kind(kind) => entry.kind.as_str().to_lowercase() == *kind,

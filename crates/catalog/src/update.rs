@@ -76,7 +76,28 @@ pub struct LeftOut {
     /// The index of the session in the listing.
     pub session: usize,
     /// The reason.
-    pub reason: String,
+    pub reason: ReadProblem,
+}
+
+/// Why a session could not be read to the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadProblem {
+    /// The reason, for the user.
+    pub text: String,
+    /// Whether another process was writing the session, so that it may be readable later.
+    pub is_busy: bool,
+}
+
+impl From<&SessionError> for ReadProblem {
+    fn from(error: &SessionError) -> ReadProblem {
+        ReadProblem { text: error_chain(error), is_busy: error.is_busy() }
+    }
+}
+
+impl From<String> for ReadProblem {
+    fn from(text: String) -> ReadProblem {
+        ReadProblem { text, is_busy: false }
+    }
 }
 
 /// Brings the index up to date with these sessions.
@@ -101,7 +122,7 @@ pub(crate) fn update_index(
         let row = key.and_then(|key| ledger.rows.get(&key));
         !again.contains(at) && row.is_some_and(|row| row.damaged)
     });
-    let reason = || "is damaged".to_owned();
+    let reason = || ReadProblem::from("is damaged".to_owned());
     let left_out = known.map(|(session, _)| LeftOut { session, reason: reason() }).collect();
     let mut done =
         UpdateReport { removed: gone.len(), left_out, archived, ..UpdateReport::default() };
@@ -172,7 +193,7 @@ struct IndexUpdate<'a> {
 struct ReadOutcome {
     bytes: u64,
     /// Why it could not be read to the end.
-    problem: Option<String>,
+    problem: Option<ReadProblem>,
     /// Whether it was archived since it was listed.
     is_archived: bool,
 }
@@ -192,7 +213,7 @@ impl IndexUpdate<'_> {
         tell: &mut dyn FnMut(u64),
     ) -> Result<ReadOutcome, CatalogError> {
         let Some(source) = sources.get(job.session.source) else {
-            let problem = Some("its source no longer exists".to_owned());
+            let problem = Some("its source no longer exists".to_owned().into());
             return Ok(ReadOutcome { problem, ..ReadOutcome::default() });
         };
         let (place, reader) = match open_session(sources, job.session) {
@@ -210,7 +231,7 @@ impl IndexUpdate<'_> {
                 if !self.is_passing(&error) {
                     self.note_damaged(job);
                 }
-                let problem = Some(error_chain(&error));
+                let problem = Some(ReadProblem::from(&error));
                 return Ok(ReadOutcome { problem, ..ReadOutcome::default() });
             }
         };
@@ -232,7 +253,7 @@ impl IndexUpdate<'_> {
         // After a transient error, reading continues here the next time.
         let is_passing = error.as_ref().is_some_and(|error| self.is_passing(error));
         let seems_lost = lost.is_some() && self.has_run_out_of_files();
-        let problem = error.map(|error| error_chain(&error)).or(lost);
+        let problem = error.as_ref().map(ReadProblem::from).or(lost.map(ReadProblem::from));
         if seems_lost || place != job.session.summary.session {
             // The next update reads it again from the start: files were skipped, or it is listed elsewhere.
             row.tail = None;
@@ -368,12 +389,13 @@ impl IndexUpdate<'_> {
         time: Option<jiff::Timestamp>,
     ) -> Result<(), ReadFailure> {
         let index = |error: tantivy::TantivyError| ReadFailure::Catalog(error.into());
-        for text in split_pieces(&entry.text) {
+        let readable = entry.readable_text();
+        for text in split_pieces(&readable) {
             let what = (number, branch, entry, time);
             let piece = EntryPiece::new(&self.opened.fields, what, text, &self.room);
             self.writer.add_document(piece).map_err(index)?;
         }
-        self.uncommitted += entry.text.len() as u64;
+        self.uncommitted += readable.len() as u64;
         Ok(())
     }
 

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use everturn::codelia;
 use everturn::config::{self, Config, ConfigError, ConfigLayer, ConfigSchema};
-use everturn::disk::RealDisk;
-use everturn::format::SessionFormat;
+use everturn::format::{self, SessionFormat};
 use everturn::home::{self, HomeDirs, HomeLayout, ProgramDirs};
 use everturn::linggen;
 use everturn::names::{FilePath, NameError};
@@ -24,7 +23,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::retry::{Busy, retry_while_busy};
-use crate::{settings, store_errors};
+use crate::{outside, settings, store_errors};
 
 /// How long a change of a home waits for another process.
 const WAIT: Duration = Duration::from_secs(5);
@@ -93,9 +92,22 @@ pub(crate) struct AgentHome {
 
 /// Returns the home of the agent whose format was named, or Everturn's own.
 pub(crate) fn home_of(context: &Context) -> Result<AgentHome, Error> {
-    let agent = AgentKind::named(context.layout.as_deref());
-    let dirs = settings::home(agent.program(), context.root.as_deref())?;
+    let layout = context.layout.as_deref();
+    if let Some(external) = layout.and_then(format::find).filter(|one| one.is_external()) {
+        let what = format!("everturn does not know the settings of {}", external.name());
+        return Err(Error::new(Exit::Request, what).hint("everturn config path"));
+    }
+    let agent = AgentKind::named(layout);
+    let dirs = settings::home(agent.program(), root_for(context, layout))?;
     Ok(AgentHome { agent, dirs })
+}
+
+/// Returns the root that the user named for sessions of a format.
+pub(crate) fn root_for<'c>(context: &'c Context, layout: Option<&str>) -> Option<&'c Path> {
+    match AgentKind::named(layout) {
+        AgentKind::Everturn => context.root.as_deref(),
+        AgentKind::Codelia | AgentKind::Linggen => context.named_root(),
+    }
 }
 
 /// Returns Everturn's own home; `None` if the user has no home directory.
@@ -186,9 +198,14 @@ impl AgentHome {
         store_errors::open_store(&self.dirs.config_dir)
     }
 
+    /// Returns the store of sessions and runs for reading; `None` if there is no such directory.
+    pub(crate) fn state_store_if_present(&self) -> Result<Option<Arc<dyn Store>>, Error> {
+        open_if_present(&self.dirs.state_dir)
+    }
+
     /// Returns the store of sessions and runs for reading.
     pub(crate) fn state_store(&self) -> Result<Arc<dyn Store>, Error> {
-        open_if_present(&self.dirs.state_dir)?.ok_or_else(|| {
+        self.state_store_if_present()?.ok_or_else(|| {
             let what = format!("{} does not exist", self.dirs.state_dir.display());
             Error::new(Exit::Request, what).hint("everturn config path prints the paths in use")
         })
@@ -204,8 +221,8 @@ impl AgentHome {
 }
 
 /// Opens a directory for reading, if it exists.
-fn open_if_present(dir: &Path) -> Result<Option<Arc<dyn Store>>, Error> {
-    let disk = match RealDisk::open(dir) {
+pub(crate) fn open_if_present(dir: &Path) -> Result<Option<Arc<dyn Store>>, Error> {
+    let disk = match outside::open_disk(dir) {
         Ok(disk) => disk,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
@@ -213,7 +230,7 @@ fn open_if_present(dir: &Path) -> Result<Option<Arc<dyn Store>>, Error> {
             return Err(Error::new(Exit::Request, what).caused_by(error));
         }
     };
-    Ok(Some(Arc::new(FileStore::open_read_only(Arc::new(disk))?)))
+    Ok(Some(Arc::new(FileStore::open_read_only(disk)?)))
 }
 
 /// Splits a path into its directory and file name.
@@ -227,9 +244,11 @@ fn not_root(path: FilePath) -> Result<FilePath, NameError> {
     if path.is_root() { Err(NameError::Empty) } else { Ok(path) }
 }
 
-/// Returns the content of a file, or `None` if there is none. An unreadable file is an error.
+/// Returns the content of a file, or `None` if there is none. An unreadable file is an error. A link is followed, as its
+/// program does.
 pub(crate) fn read(file: &Path) -> Result<Option<Vec<u8>>, Error> {
-    let (dir, name) = place(file)?;
+    let real = if file.is_symlink() { file.canonicalize().ok() } else { None };
+    let (dir, name) = place(real.as_deref().unwrap_or(file))?;
     let Some(store) = open_if_present(dir)? else { return Ok(None) };
     match store.read(&name, 0..u64::MAX) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -238,17 +257,42 @@ pub(crate) fn read(file: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Replaces the content of a file in one commit, unless it has changed since it was read.
-pub(crate) fn write(file: &Path, before: Option<&[u8]>, bytes: Vec<u8>) -> Result<(), Error> {
-    let (dir, name) = place(file)?;
-    let store = store_errors::open_store(dir)?;
-    let writer = retry_while_busy(WAIT, || store.lock(std::slice::from_ref(&name)))?;
-    let expect =
-        before.map_or(Precondition::Absent, |bytes| Precondition::Content(Fingerprint::of(bytes)));
-    let step = Step::Replace { file: name, expect, bytes, mode: FileMode::Default };
-    writer.commit(vec![step], Durability::Synced)?;
-    writer.release()?;
-    Ok(store.close()?)
+impl AgentHome {
+    /// Replaces the content of a configuration file in one commit, unless it has changed since it was read. No earlier
+    /// content remains in a log: it may hold secrets.
+    pub(crate) fn write(
+        &self,
+        file: &Path,
+        before: Option<&[u8]>,
+        bytes: Vec<u8>,
+    ) -> Result<(), Error> {
+        if file.is_symlink() {
+            let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+            let (link, target) = (file.display(), target.display());
+            let what =
+                format!("{link} is a link to {target}; everturn does not write through links");
+            return Err(Error::new(Exit::Request, what).hint(format!("edit {target} itself")));
+        }
+        let inside = file.strip_prefix(&self.dirs.config_dir).ok().and_then(Path::to_str);
+        let (store, name) = match inside {
+            Some(name) => {
+                let name = FilePath::parse(name).and_then(not_root)?;
+                (store_errors::open_store(&self.dirs.config_dir)?, name)
+            }
+            None => {
+                let (dir, name) = place(file)?;
+                (outside::open_to_write(dir)?, name)
+            }
+        };
+        let writer = retry_while_busy(WAIT, || store.lock(std::slice::from_ref(&name)))?;
+        let expect = before
+            .map_or(Precondition::Absent, |bytes| Precondition::Content(Fingerprint::of(bytes)));
+        let step = Step::Replace { file: name, expect, bytes, mode: FileMode::Default };
+        writer.commit(vec![step], Durability::Synced)?;
+        writer.release()?;
+        outside::wipe(&store);
+        Ok(store.close()?)
+    }
 }
 
 /// Retries a change of secrets while another process is busy there.
@@ -288,6 +332,6 @@ impl From<ConfigError> for Error {
 
 impl From<codelia::CodeliaError> for Error {
     fn from(error: codelia::CodeliaError) -> Error {
-        everturn::format::SessionError::from(error).into()
+        format::SessionError::from(error).into()
     }
 }

@@ -54,6 +54,7 @@ fn execute(arguments: Arguments) -> Result<Exit, EarlyExit> {
     output::choose_colour(globals.color);
     let mut context = Context {
         root: globals.root,
+        is_root_named: globals.is_root_named,
         layout: globals.layout,
         json: globals.json,
         out: Output::stdout(),

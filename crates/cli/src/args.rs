@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::parser::ValueSource;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::{Command, GROUPS};
@@ -42,6 +43,10 @@ pub(crate) struct GlobalOptions {
     #[arg(long, global = true, value_name = "DIR", env = "EVERTURN_ROOT", hide_env_values = true)]
     pub(crate) root: Option<PathBuf>,
 
+    /// Whether the root was given as an option. The variable only says where Everturn's own sessions are.
+    #[arg(skip)]
+    pub(crate) is_root_named: bool,
+
     /// Only use sessions of this format
     #[arg(long, global = true, value_name = "NAME", value_parser = all_layouts())]
     pub(crate) layout: Option<String>,
@@ -60,7 +65,11 @@ impl Arguments {
     pub(crate) fn parse_words(words: &[OsString]) -> Result<Arguments, clap::Error> {
         let mut command = grouped_command();
         let mut matches = command.try_get_matches_from_mut(words)?;
-        Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+        let is_named = matches.value_source("root") == Some(ValueSource::CommandLine);
+        let parsed = Arguments::from_arg_matches_mut(&mut matches);
+        let mut parsed = parsed.map_err(|error| error.format(&mut command))?;
+        parsed.globals.is_root_named = is_named;
+        Ok(parsed)
     }
 }
 

@@ -370,7 +370,7 @@ impl Browser {
             let Ok(mut entries) = reader.entries(first..=last) else { continue };
             while let Some(Ok(entry)) = entries.next() {
                 let Some(place) = wanted.remove(&entry.seq) else { continue };
-                let snippet = Snippet::of(&entry.text, query, SNIPPET);
+                let snippet = Snippet::of(&entry.readable_text(), query, SNIPPET);
                 let row = ListRow {
                     session,
                     at: Some(EntryPosition { turn: entry.turn, seq: entry.seq }),
@@ -448,7 +448,7 @@ fn is_shown(entry: &Entry, found: Option<EntryPosition>) -> bool {
 fn lines(entry: &Entry, excerpt: Option<usize>) -> [PageLine; 2] {
     let time = entry.time.map_or_else(String::new, |time| format!("  {time}"));
     let heading = one_line(&format!("[{}] {}{time}", entry.turn, entry.speaker));
-    let text = escape_controls(entry.text.trim_end());
+    let text = escape_controls(entry.readable_text().trim_end());
     let cut: String = text.chars().take(excerpt.unwrap_or(usize::MAX)).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
     let at = EntryPosition { turn: entry.turn, seq: entry.seq };

@@ -53,6 +53,7 @@ mod snapshot;
 mod sources;
 mod state;
 mod stats;
+mod tool;
 mod trash;
 mod unarchive;
 mod undo;
@@ -97,6 +98,7 @@ registry! {
         Scene => scene,
         Campaign => campaign,
         Settings => settings,
+        Tool => tool,
     }
     "Sessions" {
         Ls => ls,

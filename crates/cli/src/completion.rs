@@ -10,8 +10,11 @@ use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use everturn::campaign;
+use everturn::codelia::{CodeliaHome, RunLogs};
+use everturn::linggen::{self, projects, run_ids};
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
+use crate::agent_homes::{self, AgentKind, home_of};
 use crate::catalog::{SessionNames, collection};
 use crate::context::Context;
 use crate::error::Error;
@@ -59,7 +62,7 @@ fn with_candidates(command: Command, words: &[OsString]) -> Command {
             .last()
             .map(str::to_owned)
     };
-    let root = value("--root").or_else(|| settings::variable("EVERTURN_ROOT")).map(PathBuf::from);
+    let root = value("--root").map(PathBuf::from);
     add_candidates(command, &CompletionScope { root, layout: value("--layout") })
 }
 
@@ -73,7 +76,7 @@ struct CompletionScope {
 impl CompletionScope {
     fn context(&self) -> Context {
         let (root, layout) = (self.root.clone(), self.layout.clone());
-        Context { root, layout, json: false, out: Output::stdout() }
+        Context { root, is_root_named: true, layout, json: false, out: Output::stdout() }
     }
 }
 
@@ -81,7 +84,7 @@ impl CompletionScope {
 type CompletionSource = fn(&Context, &str) -> Vec<CompletionCandidate>;
 
 /// The value names of arguments whose values can be listed.
-const OFFERS: [(&str, CompletionSource); 5] = [
+const OFFERS: [(&str, CompletionSource); 8] = [
     ("SESSION", |context, word| sessions(context, word, |_| true)),
     ("CAMPAIGN", |context, word| {
         sessions(context, word, |one| one.summary.layout == campaign::FORMAT.name())
@@ -89,6 +92,9 @@ const OFFERS: [(&str, CompletionSource); 5] = [
     ("ARCHIVE", |context, word| sessions(context, word, |one| one.summary.status == "archived")),
     ("TRASHED", |context, _| trashed(context)),
     ("SOURCE", |_, _| sources()),
+    ("RUN", |context, _| names(runs(context))),
+    ("PLAN", |context, _| names(plans(context))),
+    ("SETTING", |context, _| names(setting_names(context))),
 ];
 
 /// Adds candidates to the arguments of a command and its subcommands.
@@ -148,4 +154,58 @@ fn sources() -> Vec<CompletionCandidate> {
     let added = |source: &SourceLocation| source.origin == SourceOrigin::Added;
     let all = all_sources().unwrap_or_default();
     all.into_iter().filter(added).map(|source| CompletionCandidate::new(source.name)).collect()
+}
+
+/// Returns candidates without a description; there are none if they cannot be read.
+fn names(found: Result<Vec<String>, Error>) -> Vec<CompletionCandidate> {
+    found.unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The maximum number of runs that are offered.
+const MAX_RUNS: usize = 50;
+
+/// Returns the newest runs of the home whose format was named.
+fn runs(context: &Context) -> Result<Vec<String>, Error> {
+    let home = home_of(context)?;
+    let Some(store) = home.state_store_if_present()? else { return Ok(Vec::new()) };
+    match home.agent {
+        AgentKind::Everturn => Ok(Vec::new()),
+        AgentKind::Codelia => {
+            let found = RunLogs::new(&CodeliaHome::new(store)).list(None, MAX_RUNS)?;
+            Ok(found.into_iter().map(|run| run.id).collect())
+        }
+        AgentKind::Linggen => {
+            let mut ids = Vec::new();
+            for project in projects(&store)?.projects {
+                ids.extend(run_ids(&store, &project.dir)?.into_iter().map(|(id, _)| id));
+            }
+            ids.truncate(MAX_RUNS);
+            Ok(ids)
+        }
+    }
+}
+
+/// Returns the names of the plans in Linggen's home.
+fn plans(context: &Context) -> Result<Vec<String>, Error> {
+    let root = agent_homes::root(context.named_root(), Some(linggen::FORMAT.name()))?;
+    let Some(store) = agent_homes::open_if_present(&root)? else { return Ok(Vec::new()) };
+    Ok(linggen::plans(&store)?)
+}
+
+/// Returns the names of all settings.
+fn setting_names(context: &Context) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    let mut groups = vec![(String::new(), home_of(context)?.config(&[])?.merged())];
+    while let Some((name, value)) = groups.pop() {
+        let Some(fields) = value.as_object() else {
+            names.push(name);
+            continue;
+        };
+        for (key, value) in fields {
+            let below = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+            groups.push((below, value.clone()));
+        }
+    }
+    names.sort();
+    Ok(names)
 }

@@ -1,6 +1,6 @@
 //! [`Context`]: what every command gets besides its own arguments.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use everturn::format::{self, SessionFormat};
 
@@ -8,8 +8,11 @@ use crate::output::Output;
 
 /// The context of a command, besides its own arguments.
 pub(crate) struct Context {
-    /// The data root, if the user named one.
+    /// The data root, if the user named one as an option or in the environment.
     pub(crate) root: Option<PathBuf>,
+    /// Whether it is an option, which selects the only place to look in. The variable says where Everturn's own sessions
+    /// are, and does not redirect the homes of agents.
+    pub(crate) is_root_named: bool,
     /// The only format to use, if the user named one.
     pub(crate) layout: Option<String>,
     /// Whether data is printed as JSON.
@@ -27,9 +30,14 @@ impl Context {
         }
     }
 
+    /// Returns the root that the user named as an option.
+    pub(crate) fn named_root(&self) -> Option<&Path> {
+        self.root.as_deref().filter(|_| self.is_root_named)
+    }
+
     /// Returns an Everturn command for the same root.
     pub(crate) fn next_command(&self, words: &str) -> String {
-        match &self.root {
+        match self.named_root() {
             Some(root) => format!("everturn {words} --root {}", root.display()),
             None => format!("everturn {words}"),
         }

@@ -64,6 +64,7 @@ pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
                 | FindingCode::TooLarge
                 | FindingCode::MissingFile
                 | FindingCode::StateDiffers
+                | FindingCode::UnknownState
         )
     };
     if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Success }

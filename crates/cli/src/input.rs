@@ -29,6 +29,15 @@ pub(crate) fn text() -> Result<String, Error> {
     Ok(text)
 }
 
+/// Reads all of stdin as text, which may be empty. A terminal has no text.
+pub(crate) fn optional_text() -> Result<String, Error> {
+    let mut text = String::new();
+    if !io::stdin().is_terminal() {
+        io::stdin().lock().read_to_string(&mut text).map_err(unreadable)?;
+    }
+    Ok(text)
+}
+
 /// Reads all of stdin as one JSON object.
 pub(crate) fn object() -> Result<JsonTree, Error> {
     tree(&text()?, "the input").and_then(|tree| match tree.kind() {

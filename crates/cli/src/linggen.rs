@@ -6,7 +6,7 @@ pub(crate) mod runs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use everturn::format::SessionError;
+use everturn::format::{SessionError, SessionFormat};
 use everturn::linggen::{FORMAT, LinggenError, Project, ProjectPath, find_project, open_project};
 
 use crate::context::Context;
@@ -57,23 +57,46 @@ pub(crate) fn project_path(named: Option<&Path>) -> Result<ProjectPath, Error> {
     Ok(ProjectPath::parse(text)?)
 }
 
+/// Restricts a command to one format. It is an error if the user named another one.
+pub(crate) fn require_format(
+    context: &mut Context,
+    format: &'static dyn SessionFormat,
+) -> Result<(), Error> {
+    let name = format.name();
+    match context.layout.replace(name.to_owned()) {
+        Some(other) if other != name => {
+            let what = format!("this command is for {name}, not for {other}");
+            Err(Error::new(Exit::Request, what).hint("omit --layout"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Opens Linggen's home for reading.
 pub(crate) fn open_home(context: &mut Context) -> Result<OpenRoot, Error> {
-    context.layout = Some(FORMAT.name().to_owned());
+    require_format(context, FORMAT)?;
     context.open_root()
+}
+
+/// Opens Linggen's home for reading; `None` if it does not exist yet.
+pub(crate) fn open_home_if_present(context: &mut Context) -> Result<Option<OpenRoot>, Error> {
+    require_format(context, FORMAT)?;
+    if !context.root_dir()?.exists() {
+        return Ok(None);
+    }
+    context.open_root().map(Some)
 }
 
 /// Opens Linggen's home to change existing files.
 pub(crate) fn open_home_to_change(context: &mut Context) -> Result<OpenRoot, Error> {
-    context.layout = Some(FORMAT.name().to_owned());
+    require_format(context, FORMAT)?;
     context.root_to_write()
 }
 
 /// Opens Linggen's home for writing; creates it if necessary.
 pub(crate) fn open_home_to_write(context: &mut Context) -> Result<OpenRoot, Error> {
-    context.layout = Some(FORMAT.name().to_owned());
-    let root = OpenRoot::create(&context.root_dir()?)?;
-    Ok(root)
+    require_format(context, FORMAT)?;
+    OpenRoot::create(&context.root_dir()?)
 }
 
 /// Returns the project that the user named, which must exist.
@@ -83,8 +106,18 @@ pub(crate) fn project(root: &OpenRoot, named: Option<&Path>) -> Result<Project, 
     Ok(find_project(&root.store(), &path)?.ok_or_else(missing)?)
 }
 
+/// Returns the path of a project whose directory must exist.
+pub(crate) fn existing_project_path(named: Option<&Path>) -> Result<ProjectPath, Error> {
+    let path = project_path(named)?;
+    if !Path::new(path.as_str()).is_dir() {
+        let what = format!("there is no directory {path}");
+        return Err(Error::new(Exit::Request, what).hint("a project is an existing directory"));
+    }
+    Ok(path)
+}
+
 /// Returns the project that the user named; creates it if necessary.
 pub(crate) fn project_to_write(root: &OpenRoot, named: Option<&Path>) -> Result<Project, Error> {
-    let path = project_path(named)?;
+    let path = existing_project_path(named)?;
     retry_linggen(|| open_project(&root.store(), &path, settings::now()))
 }

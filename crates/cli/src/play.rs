@@ -82,6 +82,7 @@ pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, 
     if console.is_terminal() {
         game.history()?.iter().for_each(|line| console.remember(line));
     }
+    game.begin()?;
     let outcome = converse(&mut game, &mut console, context);
     let (turn, failures) = (game.campaign.turn(), game.failures);
     let released = game.campaign.release().map_err(Error::from);

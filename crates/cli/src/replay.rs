@@ -66,7 +66,7 @@ fn read_page(reader: &dyn SessionReader, turn: u64) -> Result<ReplayPage, Sessio
         }
         let time = entry.time.map_or_else(String::new, |time| format!("  {time}"));
         let heading = escape_controls(&format!("{}{time}", entry.speaker)).replace('\n', " ");
-        page.entries.push((heading, escape_controls(entry.text.trim_end())));
+        page.entries.push((heading, escape_controls(entry.readable_text().trim_end())));
     }
     let mut changed = reader.changes(turn..=turn)?;
     while let Some(change) = changed.next() {

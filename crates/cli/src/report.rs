@@ -1,5 +1,6 @@
 //! Reports the result of commands that write to a session.
 
+use everturn::format::{SessionError, error_chain};
 use everturn::model::AppendOutcome;
 
 use crate::context::Context;
@@ -34,4 +35,15 @@ pub(crate) fn report_outcome(
         ));
     }
     Ok(())
+}
+
+/// Reports that an editor could not be closed after its turns were stored: they are durable, so the command has done
+/// what it was asked for.
+pub(crate) fn report_close(closed: Result<(), SessionError>) {
+    if let Err(error) = closed {
+        let reason = error_chain(&error);
+        Output::status(&format!(
+            "the turn is stored, but derived data is not written yet: {reason}"
+        ));
+    }
 }

@@ -40,6 +40,6 @@ impl Busy for StoreError {
 
 impl Busy for SessionError {
     fn is_busy(&self) -> bool {
-        matches!(self, SessionError::Store(error) if error.is_busy())
+        SessionError::is_busy(self)
     }
 }

@@ -113,7 +113,8 @@ impl FoundSession {
 impl Context {
     /// Returns the root: the one the user named, the configured one, or the home of the format's program.
     pub(crate) fn root_dir(&self) -> Result<PathBuf, Error> {
-        agent_homes::root(self.root.as_deref(), self.layout.as_deref())
+        let layout = self.layout.as_deref();
+        agent_homes::root(agent_homes::root_for(self, layout), layout)
     }
 
     /// Opens the root for reading.
@@ -147,7 +148,9 @@ impl Context {
             };
             // The second attempt is for a session that was moved away and back while it was written to.
             let may_have_moved = found.has_moved()?
-                || (failed_at.as_ref() != Some(&found.place) && !found.is_quiet()?);
+                || (error.exit() != Exit::Busy
+                    && failed_at.as_ref() != Some(&found.place)
+                    && !found.is_quiet()?);
             if tries == MOVE_TRIES || !may_have_moved {
                 return Err(error);
             }

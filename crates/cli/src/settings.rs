@@ -83,10 +83,22 @@ pub(crate) fn linggen_search() -> (Option<String>, String, String) {
     (text("LINGGEN_CONFIG"), here, text("HOME").unwrap_or_default())
 }
 
-/// Returns whether a process with this ID exists; `true` if that is unknown.
-pub(crate) fn is_alive(pid: u32) -> bool {
+/// Returns whether a process with this ID exists and may be Linggen; `true` if that is unknown. A number is used again
+/// after its process has ended.
+pub(crate) fn is_linggen(pid: u32) -> bool {
     let processes = Path::new("/proc");
-    !processes.join("self").exists() || processes.join(pid.to_string()).exists()
+    if !processes.join("self").exists() {
+        return true;
+    }
+    match std::fs::read(processes.join(pid.to_string()).join("cmdline")) {
+        Ok(line) => {
+            let program = line.split(|byte| *byte == 0).next().unwrap_or_default();
+            let program = String::from_utf8_lossy(program).into_owned();
+            let name = Path::new(&program).file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.starts_with("ling"))
+        }
+        Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+    }
 }
 
 /// Returns the current directory without links, which identifies a project.

@@ -318,7 +318,7 @@ pub(crate) fn all_sources() -> Result<Vec<SourceLocation>, Error> {
 /// Returns the sources to use: the named root, otherwise all known sources.
 pub(crate) fn selected_sources(context: &Context) -> Result<Vec<SourceLocation>, Error> {
     let name = context.layout.as_deref();
-    if let Some(root) = &context.root {
+    if let Some(root) = context.named_root() {
         return Ok(vec![SourceLocation {
             origin: SourceOrigin::Named,
             ..SourceLocation::own(root)
@@ -414,7 +414,7 @@ pub(crate) fn change(name: &str, source: Option<&SourceLocation>) -> Result<bool
         },
     };
     let Some(bytes) = bytes else { return Ok(false) };
-    agent_homes::write(file, before.as_deref(), bytes)?;
+    home.write(file, before.as_deref(), bytes)?;
     Ok(true)
 }
 

@@ -109,7 +109,11 @@ pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
         Error::new(Exit::Request, format!("cannot open the root {}", root.display()))
             .caused_by(cause)
     };
-    let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(root).map_err(failed)?);
+    open_store_on(Arc::new(RealDisk::create(root).map_err(failed)?), root)
+}
+
+/// Opens the store on a disk; `root` is its path for messages.
+pub(crate) fn open_store_on(disk: Arc<dyn Disk>, root: &Path) -> Result<FileStore, Error> {
     let findings = recovered::findings();
     let recovery = progress::Recovery::new();
     let progress = recovery.progress();

@@ -2,7 +2,7 @@
 
 use everturn::delta::{Delta, DeltaOp};
 use everturn::document::JsonStyle;
-use everturn::model::{EntryKind, Mark, StateChange};
+use everturn::model::{EntryExtras, EntryKind, Mark, StateChange};
 use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
@@ -99,8 +99,10 @@ pub struct Message {
     pub speaker: String,
     /// The kind of entry.
     pub kind: EntryKind,
-    /// The readable text.
+    /// The readable text, with actions and attachments in words.
     pub text: String,
+    /// What it has besides its text.
+    pub extras: EntryExtras,
     /// The complete record that it was made from.
     pub raw: JsonTree,
 }
@@ -234,6 +236,7 @@ mod tests {
             speaker: speaker.to_owned(),
             kind: EntryKind::parse(kind),
             text: text.to_owned(),
+            extras: EntryExtras::default(),
             raw: JsonTree::null(),
         }
     }

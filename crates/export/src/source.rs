@@ -7,7 +7,9 @@ use everturn::delta::DeltaOp;
 use everturn::document::JsonStyle as Spelling;
 use everturn::finding::Finding;
 use everturn::format::{RecordStream, SessionError, SessionReader};
-use everturn::model::{Entry, Mark, MarkKind, SessionSummary, StateChange};
+use everturn::model::{
+    Attachment, Entry, EntryAction, EntryExtras, Mark, MarkKind, SessionSummary, StateChange,
+};
 use jiff::Timestamp;
 
 use crate::controls::{escape_controls, escape_to_one_line};
@@ -101,6 +103,25 @@ impl<'s> ExportSource<'s> {
         }
     }
 
+    /// Returns what an entry has besides its text.
+    fn display_extras(&self, extras: EntryExtras) -> EntryExtras {
+        let attachments = extras.attachments.into_iter().map(|attachment| Attachment {
+            kind: self.display_name(attachment.kind),
+            url: self.display_name(attachment.url),
+            description: self.display_name(attachment.description),
+        });
+        let actions = extras.actions.into_iter().map(|action| EntryAction {
+            kind: self.display_name(action.kind),
+            text: self.display_text(action.text),
+        });
+        EntryExtras {
+            attachments: attachments.collect(),
+            actions: actions.collect(),
+            formatted_text: extras.formatted_text.map(|text| self.display_text(text)),
+            avatar: extras.avatar.map(|avatar| self.display_name(avatar)),
+        }
+    }
+
     /// Returns a name.
     pub(crate) fn display_name(&self, name: String) -> String {
         let masked = self.masker.mask_text(name);
@@ -126,7 +147,7 @@ impl<'s> ExportSource<'s> {
 
     /// Returns whether an entry is part of the export.
     fn includes(&self, entry: &Entry) -> bool {
-        let says_something = self.texts == TextMode::Exact || !entry.text.trim().is_empty();
+        let says_something = self.texts == TextMode::Exact || !entry.is_blank();
         says_something && self.choices.includes(entry)
     }
 
@@ -321,6 +342,10 @@ impl PieceStream<'_> {
             self.headings_of(&entry);
         }
         let source = self.source;
+        let text = match source.texts {
+            TextMode::Shown => entry.readable_text().into_owned(),
+            TextMode::Exact => entry.text.clone(),
+        };
         self.ready.push_back(ExportPiece::Message(Box::new(Message {
             seq: entry.seq,
             turn: entry.turn,
@@ -328,7 +353,8 @@ impl PieceStream<'_> {
             time: entry.time,
             speaker: source.display_name(entry.speaker),
             kind: entry.kind,
-            text: source.display_text(entry.text),
+            text: source.display_text(text),
+            extras: source.display_extras(entry.extras),
             raw: entry.raw,
         })));
         Ok(())

@@ -112,10 +112,22 @@ fn heading(mark: &Mark) -> Value {
 fn entry(said: &Message) -> Value {
     let role = said.role();
     let (tool, body) = said.tool();
+    let extras = &said.extras;
+    let actions = extras.actions.iter();
+    let actions = actions.map(|action| context! { kind => &action.kind, text => &action.text });
+    let attachments = extras.attachments.iter().map(|attachment| {
+        context! {
+            kind => &attachment.kind, url => &attachment.url,
+            description => &attachment.description,
+        }
+    });
     context! {
         seq => said.seq, turn => said.turn, id => &said.id, time => time(said.time),
         speaker => &said.speaker, kind => said.kind.as_str(), role => role.as_str(),
         text => &said.text, tool => tool, body => body,
+        actions => actions.collect::<Vec<Value>>(),
+        attachments => attachments.collect::<Vec<Value>>(),
+        formatted_text => &extras.formatted_text, avatar => &extras.avatar,
     }
 }
 

@@ -173,10 +173,14 @@ codes! {
     Triggered = "triggered",
     /// A turn, or a part of it, was lost, and a repair has inserted a placeholder.
     LostTurn = "lost-turn",
+    /// A value of a document was lost, and a repair has put a default in its place.
+    LostValue = "lost-value",
     /// A turn had two different records, which a repair has merged.
     TwinTurn = "twin-turn",
     /// The state has changed without a recorded change.
     UnexplainedChange = "unexplained-change",
+    /// The states of some turns are lost.
+    UnknownState = "unknown-state",
 }
 
 /// The severity of a [`Finding`].
@@ -218,6 +222,7 @@ impl FindingCode {
             | FindingCode::ChoiceDiffers
             | FindingCode::Triggered
             | FindingCode::LostTurn
+            | FindingCode::LostValue
             | FindingCode::TwinTurn
             | FindingCode::UnexplainedChange
             | FindingCode::NoProject

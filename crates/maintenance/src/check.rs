@@ -30,7 +30,7 @@ use everturn_json::names::FilePath;
 use everturn_json::names::SessionId;
 #[cfg(feature = "agents")]
 use everturn_linggen as linggen;
-use everturn_store::disk::{DirListing, Disk, FileKind};
+use everturn_store::disk::{DirListing, Disk, FileKind, FileStat};
 use everturn_store::{
     FileStore, OWN_DIR, Store, StoreError, StoreSource, is_unfinished_copy, snapshot,
 };
@@ -72,6 +72,7 @@ pub fn check_path(
                 disk.list(start).map_err(StoreError::io("list", start))?;
                 checker.check_dir(start);
             }
+            _ if checker.session_file(start) => {}
             _ => checker.check_file(start),
         }
         // A session that was moved meanwhile may not have been checked at its new path.
@@ -82,6 +83,9 @@ pub fn check_path(
     }
     Ok(checker.checked)
 }
+
+/// The files in which programs keep keys and tokens.
+const SECRET_FILES: [&str; 3] = ["auth.json", "mcp-auth.json", "credentials.json"];
 
 /// How often the check is repeated because sessions were moved meanwhile.
 const MAX_TRIES: usize = 5;
@@ -193,6 +197,37 @@ impl FileChecker<'_> {
         }
     }
 
+    /// Checks a file of a session as the check of the whole session or home does. Returns whether it is one.
+    #[cfg(feature = "agents")]
+    fn session_file(&mut self, file: &FilePath) -> bool {
+        let checked = match file.parent().filter(|dir| linggen::is_session_dir(&self.store, dir)) {
+            Some(dir) => {
+                let Some(store) = self.snapshot(&dir, std::slice::from_ref(&dir)) else {
+                    return true;
+                };
+                let checked = linggen::check_dir(&store, &dir, self.watch);
+                let checked = checked.ok().filter(|checked| checked.files.contains(file));
+                let own = |finding: &Finding| finding.file == *file;
+                checked.map(|checked| {
+                    let findings = checked.findings.into_iter().filter(own).collect();
+                    (checked.records, findings)
+                })
+            }
+            None => codelia::check_log_file(&self.store, file)
+                .map(|checked| (checked.records, checked.findings)),
+        };
+        let Some((records, findings)): Option<(u64, Vec<Finding>)> = checked else { return false };
+        self.checked.files += 1;
+        self.checked.records += records;
+        findings.into_iter().for_each(|finding| self.report(finding));
+        true
+    }
+
+    #[cfg(not(feature = "agents"))]
+    fn session_file(&mut self, _: &FilePath) -> bool {
+        false
+    }
+
     /// Checks a directory as a session, or as a home of sessions, if it is one. Returns whether it is a session.
     #[cfg_attr(
         not(any(feature = "agents", feature = "campaign", feature = "game")),
@@ -215,6 +250,10 @@ impl FileChecker<'_> {
         if linggen::is_session_dir(&self.store, dir) {
             self.linggen(dir);
             return true;
+        }
+        #[cfg(feature = "agents")]
+        if self.is_first && linggen::is_home_dir(&self.store, dir) {
+            self.all(dir, linggen::check_home_files(&self.store, dir));
         }
         #[cfg(feature = "agents")]
         if self.is_first && linggen::is_project_dir(&self.store, dir).is_ok_and(|is| is) {
@@ -325,8 +364,20 @@ impl FileChecker<'_> {
             return;
         }
         self.look_at(path);
+        self.check_secrecy(path);
         if !self.is_gone(path) {
             self.done.insert(path.clone());
+        }
+    }
+
+    /// Reports a file for keys and tokens that others can read.
+    fn check_secrecy(&mut self, path: &FilePath) {
+        let name = path.name();
+        let is_secret = name.is_some_and(|name| SECRET_FILES.contains(&name.as_str()));
+        let is_open = |stat: FileStat| stat.mode & 0o077 != 0;
+        if is_secret && self.disk.stat(path).is_ok_and(|stat| stat.is_some_and(is_open)) {
+            let message = "it is readable by other users".to_owned();
+            self.report_problem(path, FindingCode::OpenSecret, message);
         }
     }
 

@@ -12,6 +12,7 @@ use crate::lorebook::Lorebook;
 use everturn_value::tree::JsonTree;
 
 pub use error::{CardError, PngError};
+pub(crate) use read::unify_lines;
 
 /// The family that a card belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,12 +90,26 @@ impl CharacterCard {
         self.nickname.as_deref().unwrap_or(&self.name)
     }
 
+    /// The names for the macros in the texts of the card.
+    #[must_use]
+    pub fn names<'a>(&'a self, user: &'a str) -> CardNames<'a> {
+        CardNames::new(self.display_name(), user)
+    }
+
+    /// Whether its system prompt replaces that of the caller, as the specification of Character Cards says. That of the
+    /// format beside chat logs is guidance about the character, and part of [`CharacterCard::prompt`].
+    #[must_use]
+    pub fn replaces_system_prompt(&self) -> bool {
+        matches!(self.form, CardFormat::CharacterCard(_)) && !self.system_prompt.trim().is_empty()
+    }
+
     /// The prompt text for the character, with the names of the character and the user inserted.
     #[must_use]
     pub fn prompt(&self, user: &str) -> String {
+        let guidance = if self.replaces_system_prompt() { "" } else { &self.system_prompt };
         let parts = [
             ("", self.name.as_str()),
-            ("", &self.system_prompt),
+            ("", guidance),
             ("", &self.description),
             ("Personality: ", &self.personality),
             ("Scenario: ", &self.scenario),
@@ -104,7 +119,56 @@ impl CharacterCard {
         let told = parts.iter().filter(|(_, text)| !text.trim().is_empty());
         let lines: Vec<String> =
             told.map(|(label, text)| format!("{label}{}", text.trim())).collect();
-        substitute_names(&lines.join("\n"), self.display_name(), user)
+        self.names(user).substitute(&lines.join("\n"))
+    }
+}
+
+/// The texts that replace macros: `{{char}}` and `<BOT>`, `{{user}}` and `<USER>`, `{{original}}`.
+#[derive(Debug, Clone, Copy)]
+pub struct CardNames<'a> {
+    character: &'a str,
+    user: &'a str,
+    original: Option<&'a str>,
+}
+
+impl<'a> CardNames<'a> {
+    /// The names of the character and of the user. `{{original}}` is left as it is.
+    #[must_use]
+    pub fn new(character: &'a str, user: &'a str) -> CardNames<'a> {
+        CardNames { character, user, original: None }
+    }
+
+    /// The same, with the prompt that would be used without the card in the place of `{{original}}`.
+    #[must_use]
+    pub fn with_original(self, original: &'a str) -> CardNames<'a> {
+        CardNames { original: Some(original), ..self }
+    }
+
+    /// Replaces the macros in a text, regardless of case. Inserted texts are not searched again.
+    #[must_use]
+    pub fn substitute(&self, text: &str) -> String {
+        let places = [
+            ("{{char}}", Some(self.character)),
+            ("{{user}}", Some(self.user)),
+            ("<bot>", Some(self.character)),
+            ("<user>", Some(self.user)),
+            ("{{original}}", self.original),
+        ];
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '<']) {
+            let (before, after) = rest.split_at(at);
+            filled.push_str(before);
+            let place = places.iter().find_map(|(place, put)| {
+                let start = after.get(..place.len())?;
+                start.eq_ignore_ascii_case(place).then_some((place.len(), (*put)?))
+            });
+            let (length, put) = place.unwrap_or((1, after.get(..1).unwrap_or_default()));
+            filled.push_str(put);
+            rest = after.get(length..).unwrap_or_default();
+        }
+        filled.push_str(rest);
+        filled
     }
 }
 
@@ -113,30 +177,12 @@ impl CharacterCard {
 /// Inserted names are not searched again.
 #[must_use]
 pub fn substitute_names(text: &str, character: &str, user: &str) -> String {
-    let places =
-        [("{{char}}", character), ("{{user}}", user), ("<bot>", character), ("<user>", user)];
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['{', '<']) {
-        let (before, after) = rest.split_at(at);
-        filled.push_str(before);
-        let place = places.iter().find(|(place, _)| {
-            after.get(..place.len()).is_some_and(|start| start.eq_ignore_ascii_case(place))
-        });
-        let (length, put) = match place {
-            Some((place, name)) => (place.len(), *name),
-            None => (1, after.get(..1).unwrap_or_default()),
-        };
-        filled.push_str(put);
-        rest = after.get(length..).unwrap_or_default();
-    }
-    filled.push_str(rest);
-    filled
+    CardNames::new(character, user).substitute(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::substitute_names;
+    use super::{CardNames, substitute_names};
 
     #[test]
     fn names_are_put_in_their_places() {
@@ -149,5 +195,12 @@ mod tests {
         check("{{other}} {char} <b> {{", "{{other}} {char} <b> {{");
         check("漢{{char}}字<", "漢Rem字<");
         check("{{{char}}}", "{Rem}");
+        check("{{original}}", "{{original}}");
+    }
+
+    #[test]
+    fn the_original_prompt_is_put_in_its_place() {
+        let names = CardNames::new("Rem", "Subaru").with_original("Be {{char}}.");
+        assert_eq!(names.substitute("{{Original}} Serve {{user}}."), "Be {{char}}. Serve Subaru.");
     }
 }

@@ -1,13 +1,13 @@
 //! Selects what fits into the context window of a language model.
 //!
 //! Every candidate is a [`ContextItem`]: messages, and as background the characters, the lore and the states of tools.
-//! [`select_items`] takes them in an order that does not depend on the size of the window, and stops at the first one
-//! that does not fit. So a larger window never loses an item, and the same input gives the same [`ContextSelection`].
-//!
-//! Messages and background have half of the budget each. If all of one side fits into its half, the other side gets the
-//! rest.
+//! [`select_items`] offers them to the window in an order that does not depend on its size. Whatever fits into the room
+//! that is left is taken, and the rest is named. So the room that is left is smaller than every item that was left out,
+//! and the first difference between two windows, in the order of choice, is an item that only the larger one has.
 
+mod cut;
 mod item;
+mod order;
 mod render;
 mod select;
 
@@ -22,15 +22,17 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::tokens::Vocabulary;
+
 /// Which messages are selected first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ContextStrategy {
     /// The newest.
     #[default]
     Sliding,
-    /// The pinned ones, then the newest.
+    /// The same, and the first message is pinned unless others are.
     Fixed,
-    /// The pinned, marked or referenced ones, then the newest.
+    /// The same as `Fixed`, and messages that are marked or referenced have a share.
     Adaptive,
 }
 
@@ -75,13 +77,29 @@ pub enum ContextError {
         /// The requested name.
         word: String,
     },
-    /// The reserve for the answer is the whole window.
-    #[error("of {size} tokens, {reserve} are reserved for the answer, which leaves no room")]
+    /// The reserve for the answer and the prompts take the whole window.
+    #[error(
+        "of {size} tokens, {reserve} are reserved for the answer and {prompts} are the prompts, \
+         which leaves no room"
+    )]
     NoRoom {
         /// The size of the window.
         size: usize,
         /// The tokens reserved for the answer.
         reserve: usize,
+        /// The tokens of the prompts.
+        prompts: usize,
+    },
+    /// Not even the last word of the newest message fits.
+    #[error(
+        "the newest message needs at least {needs} tokens, and the window has {budget}: {} too few",
+        needs.saturating_sub(*budget)
+    )]
+    NewestTooLarge {
+        /// The tokens of the shortest end of the message.
+        needs: usize,
+        /// The budget.
+        budget: usize,
     },
 }
 
@@ -90,15 +108,30 @@ pub enum ContextError {
 pub struct ContextWindow {
     size: usize,
     reserve: usize,
+    prompts: usize,
+    vocabulary: Vocabulary,
 }
 
 impl ContextWindow {
     /// A window of `size` tokens, of which `reserve` are reserved for the answer.
     pub fn new(size: usize, reserve: usize) -> Result<ContextWindow, ContextError> {
-        if reserve >= size {
-            return Err(ContextError::NoRoom { size, reserve });
+        let vocabulary = Vocabulary::default();
+        ContextWindow { size, reserve, prompts: 0, vocabulary }.with_prompts(0)
+    }
+
+    /// The same window with this many tokens of prompts, which are always told.
+    pub fn with_prompts(self, prompts: usize) -> Result<ContextWindow, ContextError> {
+        let ContextWindow { size, reserve, .. } = self;
+        if reserve.saturating_add(prompts) >= size {
+            return Err(ContextError::NoRoom { size, reserve, prompts });
         }
-        Ok(ContextWindow { size, reserve })
+        Ok(ContextWindow { prompts, ..self })
+    }
+
+    /// The same window, counted with another vocabulary.
+    #[must_use]
+    pub fn with_vocabulary(self, vocabulary: Vocabulary) -> ContextWindow {
+        ContextWindow { vocabulary, ..self }
     }
 
     /// The size of the window in tokens.
@@ -113,9 +146,21 @@ impl ContextWindow {
         self.reserve
     }
 
-    /// The tokens available for the prompt.
+    /// The tokens of the prompts.
+    #[must_use]
+    pub fn prompts(self) -> usize {
+        self.prompts
+    }
+
+    /// The vocabulary in which tokens are counted.
+    #[must_use]
+    pub fn vocabulary(self) -> Vocabulary {
+        self.vocabulary
+    }
+
+    /// The tokens available for messages and background.
     #[must_use]
     pub fn budget(self) -> usize {
-        self.size - self.reserve
+        self.size - self.reserve - self.prompts
     }
 }

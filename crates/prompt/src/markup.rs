@@ -20,6 +20,13 @@ static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
     builder
 });
 
+/// Leaves only the tags that separate lines.
+static TEXT_CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
+    let mut builder = ammonia::Builder::default();
+    builder.tags(["p", "br"].into_iter().collect());
+    builder
+});
+
 /// Renders Markdown as safe HTML.
 ///
 /// ```
@@ -46,6 +53,22 @@ pub fn markdown_to_html(markdown: &str) -> String {
 #[must_use]
 pub fn sanitize_html(html: &str) -> String {
     CLEANER.clean(html).to_string()
+}
+
+/// The text of HTML, with a line for each block. It is not sanitized HTML, but plain text.
+///
+/// ```
+/// use everturn_prompt::markup;
+///
+/// assert_eq!(markup::html_to_text("<p>It is <em>cold</em>.</p><p>R&amp;D <3</p>"), "It is cold.\n\nR&D <3");
+/// assert_eq!(markup::html_to_text("a<br>b<script>x()</script>"), "a\nb");
+/// ```
+#[must_use]
+pub fn html_to_text(html: &str) -> String {
+    let clean = TEXT_CLEANER.clean(html).to_string();
+    let marked = clean.replace("</p>", "\n\n").replace("<br>", "\n").replace("<p>", "");
+    let text = marked.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}");
+    text.replace("&quot;", "\"").replace("&amp;", "&").trim().to_owned()
 }
 
 /// Renders Markdown as safe HTML without losing words: HTML in it is shown as text, a picture becomes a link, and line

@@ -1,15 +1,150 @@
 //! Counts the tokens of a text, offline.
 //!
-//! Every model has a vocabulary of its own, and few are published. This one is `o200k_base`, which the larger hosted
-//! models of today and some open ones use; for others the count is a good estimate, in all scripts.
+//! Every model has a vocabulary of its own, and few are published. The default is `o200k_base`, which the larger hosted
+//! models of today and some open ones use; [`Vocabulary`] has the others that can be counted offline, and an estimate
+//! for models that publish none.
 //!
 //! A text is counted in pieces of bounded size, because the rules for splitting words backtrack in long runs of white
 //! space, and because a caller often only needs to know whether a text fits. Pieces end where the rules always split.
 //! If there is no such position for 16 KiB, as in a run of a million equal letters, they end anywhere, and the count
 //! may be off by a token or two for each piece.
 
-/// The name of the vocabulary.
-pub const VOCABULARY: &str = "o200k_base";
+use std::fmt;
+use std::str::FromStr;
+
+use tiktoken_rs::CoreBPE;
+use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
+
+/// How tokens are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Vocabulary {
+    /// The vocabulary of GPT-4o and later models of OpenAI.
+    #[default]
+    O200kBase,
+    /// The vocabulary of GPT-4 and GPT-3.5.
+    Cl100kBase,
+    /// The vocabulary of Codex and of later GPT-3 models.
+    P50kBase,
+    /// The vocabulary of GPT-2 and GPT-3.
+    R50kBase,
+    /// An estimate for models whose vocabulary is not published: the count in `o200k_base` and a margin, so that no
+    /// known vocabulary needs more.
+    Estimate,
+}
+
+impl Vocabulary {
+    /// All vocabularies.
+    pub const ALL: &[Vocabulary] = &[
+        Vocabulary::O200kBase,
+        Vocabulary::Cl100kBase,
+        Vocabulary::P50kBase,
+        Vocabulary::R50kBase,
+        Vocabulary::Estimate,
+    ];
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Vocabulary::O200kBase => "o200k_base",
+            Vocabulary::Cl100kBase => "cl100k_base",
+            Vocabulary::P50kBase => "p50k_base",
+            Vocabulary::R50kBase => "r50k_base",
+            Vocabulary::Estimate => "estimate",
+        }
+    }
+
+    /// The vocabulary of a model; `None` if it is not known, or not published.
+    ///
+    /// ```
+    /// use everturn_prompt::tokens::Vocabulary;
+    ///
+    /// assert_eq!(Vocabulary::of_model("gpt-4"), Some(Vocabulary::Cl100kBase));
+    /// assert_eq!(Vocabulary::of_model("gemini-pro"), None);
+    /// ```
+    #[must_use]
+    pub fn of_model(model: &str) -> Option<Vocabulary> {
+        // Some services name the maker before the model.
+        let name = model.rsplit('/').next().unwrap_or(model);
+        match get_tokenizer(name)? {
+            Tokenizer::O200kBase | Tokenizer::O200kHarmony => Some(Vocabulary::O200kBase),
+            Tokenizer::Cl100kBase => Some(Vocabulary::Cl100kBase),
+            Tokenizer::P50kBase | Tokenizer::P50kEdit => Some(Vocabulary::P50kBase),
+            Tokenizer::R50kBase | Tokenizer::Gpt2 => Some(Vocabulary::R50kBase),
+        }
+    }
+
+    /// The number of tokens in `text`.
+    #[must_use]
+    pub fn count(self, text: &str) -> usize {
+        self.count_up_to(text, usize::MAX).unwrap_or(usize::MAX)
+    }
+
+    /// The number of tokens in `text`; `None` if there are more than `limit`.
+    #[must_use]
+    pub fn count_up_to(self, text: &str, limit: usize) -> Option<usize> {
+        let mut total = 0;
+        for piece in split_pieces(text) {
+            total += match self {
+                Vocabulary::Estimate => estimate(piece),
+                _ => self.encoder().count_ordinary(piece),
+            };
+            if total > limit {
+                return None;
+            }
+        }
+        Some(total)
+    }
+
+    fn encoder(self) -> &'static CoreBPE {
+        match self {
+            Vocabulary::O200kBase | Vocabulary::Estimate => tiktoken_rs::o200k_base_singleton(),
+            Vocabulary::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
+            Vocabulary::P50kBase => tiktoken_rs::p50k_base_singleton(),
+            Vocabulary::R50kBase => tiktoken_rs::r50k_base_singleton(),
+        }
+    }
+}
+
+impl fmt::Display for Vocabulary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Vocabulary {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Vocabulary, String> {
+        let known = Vocabulary::ALL.iter().find(|vocabulary| vocabulary.as_str() == name);
+        known.copied().ok_or_else(|| {
+            let names: Vec<&str> = Vocabulary::ALL.iter().map(|one| one.as_str()).collect();
+            format!("unknown vocabulary {name:?}; known vocabularies: {}", names.join(", "))
+        })
+    }
+}
+
+/// The margins of an estimate, in percent of the count: for ASCII, for other Latin letters, and for other scripts.
+/// docs/context.md has the measurements.
+const MARGINS: (usize, usize, usize) = (20, 35, 150);
+
+/// The estimated number of tokens of a piece.
+fn estimate(piece: &str) -> usize {
+    let count = Vocabulary::O200kBase.encoder().count_ordinary(piece);
+    let (mut accented, mut other, mut all) = (0, 0, 0_usize);
+    for letter in piece.chars().filter(|letter| !letter.is_whitespace()) {
+        all += 1;
+        match letter {
+            '\u{0}'..='\u{7f}' => {}
+            '\u{80}'..='\u{24f}' | '\u{2000}'..='\u{206f}' => accented += 1,
+            _ => other += 1,
+        }
+    }
+    let (ascii, latin, foreign) = MARGINS;
+    let base = if accented > 0 { latin } else { ascii };
+    let margin = base + (foreign - base) * other / all.max(1);
+    (count * (100 + margin)).div_ceil(100)
+}
 
 /// The maximum size of a piece in bytes.
 const PIECE: usize = 16 * 1024;
@@ -24,7 +159,7 @@ const PIECE: usize = 16 * 1024;
 /// ```
 #[must_use]
 pub fn count_tokens(text: &str) -> usize {
-    split_pieces(text).map(count_piece).sum()
+    Vocabulary::default().count(text)
 }
 
 /// The number of tokens in `text`; `None` if there are more than `limit`.
@@ -39,18 +174,7 @@ pub fn count_tokens(text: &str) -> usize {
 /// ```
 #[must_use]
 pub fn count_tokens_up_to(text: &str, limit: usize) -> Option<usize> {
-    let mut total = 0;
-    for piece in split_pieces(text) {
-        total += count_piece(piece);
-        if total > limit {
-            return None;
-        }
-    }
-    Some(total)
-}
-
-fn count_piece(piece: &str) -> usize {
-    tiktoken_rs::o200k_base_singleton().count_ordinary(piece)
+    Vocabulary::default().count_up_to(text, limit)
 }
 
 /// The pieces of a text, in order, each at most [`PIECE`] bytes long.
@@ -98,7 +222,7 @@ mod tests {
     use proptest::prelude::{Strategy, prop};
     use proptest::{prop_assert, prop_assert_eq, proptest};
 
-    use super::{PIECE, count_tokens, count_tokens_up_to, split_pieces};
+    use super::{PIECE, Vocabulary, count_tokens, count_tokens_up_to, split_pieces};
 
     /// The count of a text as one piece.
     fn count_whole(text: &str) -> usize {
@@ -119,6 +243,37 @@ mod tests {
         check("1234567", 3);
         check("\u{0}\u{feff}", 2);
         check("👨‍👩‍👧", 8);
+    }
+
+    /// The counts of the published vocabularies of Claude 2, Llama 2, Llama 3 and Mistral, measured with the packages
+    /// that their makers and users publish.
+    #[test]
+    fn an_estimate_is_not_below_a_known_vocabulary() {
+        let english =
+            "The bustling sounds of a marketplace fill your ears as you blink in confusion.";
+        let german = "Eben noch hast du den Laden mit einer Tüte voller Süßigkeiten verlassen.";
+        for text in
+            [english, german, "市場のにぎやかな音が聞こえてきて、", "عفوًا، هل يمكنك أن تخبرني"]
+        {
+            for vocabulary in [Vocabulary::O200kBase, Vocabulary::Cl100kBase] {
+                let (least, count) = (vocabulary.count(text), Vocabulary::Estimate.count(text));
+                assert!(count >= least, "{text}: {count} < {least}");
+            }
+        }
+        assert_eq!(Vocabulary::O200kBase.count(english), 15);
+        assert_eq!(Vocabulary::Estimate.count(english), 18);
+        assert_eq!(Vocabulary::Estimate.count(""), 0);
+    }
+
+    #[test]
+    fn vocabularies_are_named_and_belong_to_models() {
+        for vocabulary in Vocabulary::ALL {
+            assert_eq!(vocabulary.as_str().parse(), Ok(*vocabulary));
+        }
+        assert!("claude".parse::<Vocabulary>().is_err());
+        assert_eq!(Vocabulary::of_model("openai/gpt-4o-mini"), Some(Vocabulary::O200kBase));
+        assert_eq!(Vocabulary::of_model("claude-3-opus"), None);
+        assert_eq!(Vocabulary::R50kBase.count("hello world"), 2);
     }
 
     #[test]

@@ -354,7 +354,7 @@ fn branches(session: &AnySession) -> Result<Response, RequestError> {
     let (sessions, findings) = format.list(store).map_err(Error::from)?;
     let (mut forks, mut notes) = (Vec::new(), warnings(&findings));
     for mut found in sessions {
-        if format.lists_names_only() {
+        if format.lists_briefly() {
             // The list has no parents.
             let read = format.summary(store, &found.session);
             found = read.unwrap_or_else(|error| format.unreadable_summary(&found.session, &error));

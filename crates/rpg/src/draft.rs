@@ -97,7 +97,7 @@ impl CampaignDraft {
     }
 
     /// Appends a value to an array.
-    pub(crate) fn push<S: AsRef<str>, T: Serialize + ?Sized>(
+    pub fn push<S: AsRef<str>, T: Serialize + ?Sized>(
         &mut self,
         segments: &[S],
         value: &T,

@@ -44,6 +44,7 @@
 //! - [`conflict`], `progress`: contradictions, milestones and the end of a campaign.
 //! - [`row`], [`summary`]: the row of a turn, and the summary of the state in it.
 //! - [`turn`]: plays a turn.
+//! - [`roll`]: dice as players write them.
 //! - [`embedded`]: a narrator that needs no model.
 //! - `error`: the errors of the crate.
 
@@ -80,6 +81,8 @@ pub mod row;
 pub mod summary;
 
 pub mod turn;
+
+pub mod roll;
 
 pub mod embedded;
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use serde_json::Value;
 use thiserror::Error;
 
 use super::conflict::Conflict;
@@ -86,6 +87,34 @@ pub struct NarratorOutput {
     pub dialog_type: Option<String>,
     /// The tool calls as received; invalid ones are ignored.
     pub tool_calls: Vec<JsonTree>,
+    /// What the narrator stores in the document with the turn. Models have nothing to store.
+    pub changes: Vec<DocumentChange>,
+}
+
+/// A value that a narrator stores in the document, in the same commit as its turn.
+///
+/// A narrator may only store its world (`everturn.world`), the names and descriptions of areas, the text and status of
+/// the goal, and the inventories of actors. Everything else is changed by tools.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DocumentChange {
+    /// The path of the value.
+    pub path: Vec<String>,
+    /// The value.
+    pub value: Value,
+}
+
+impl DocumentChange {
+    /// Returns whether a narrator may store a value at this path.
+    pub(crate) fn is_allowed(&self) -> bool {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        match path.as_slice() {
+            ["everturn", "world", ..] => true,
+            ["goal", field] => matches!(*field, "text" | "status"),
+            ["map", "areas", _, field] => matches!(*field, "name" | "description"),
+            ["actors", _, "inventory"] => true,
+            _ => false,
+        }
+    }
 }
 
 impl NarratorOutput {
@@ -124,6 +153,7 @@ impl NarratorOutput {
                     text: tree.string_at(&["assistant_text"]).unwrap_or_default(),
                     dialog_type: tree.string_at(&["dialog_type"]),
                     tool_calls: calls.into_iter().map(|(_, call)| call).collect(),
+                    changes: Vec::new(),
                 })
             }
             kind => Err(NarratorError::new(format!("the answer is {kind}, not an object"))),

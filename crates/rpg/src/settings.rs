@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::document_view::CampaignView;
 use super::draft::CampaignDraft;
 use super::error::RulesError;
-use super::generation::RuleSet;
+use super::generation::{Generation, RuleSet};
 
 /// The possible values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,10 @@ pub struct Setting {
     from_the_first: bool,
 }
 
+/// The switch of the text check. The first rules of the upstream program do not have it and always check the text:
+/// under them it is on unless a campaign says otherwise, and new campaigns do not contain it.
+pub(crate) const TEXT_CHECKS: &str = "dialog.conflict_text_checks_enabled";
+
 /// The maximum number of checkpoints of a campaign.
 pub const MOST_CHECKPOINTS: i64 = 10;
 
@@ -63,7 +67,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     switch("dialog.auto_type_enabled", true, true),
     switch("dialog.strict_semantic_guard", false, false),
-    switch("dialog.conflict_text_checks_enabled", false, false),
+    switch(TEXT_CHECKS, false, false),
     switch("dialog.turn_profile_trace_enabled", false, false),
     Setting {
         key: "characters.fact_generation.draft_mode",
@@ -90,6 +94,11 @@ impl Setting {
     /// Returns whether campaigns with these rules have it.
     #[must_use]
     pub fn is_known_to(&self, rules: RuleSet) -> bool {
+        self.is_in_new(rules) || self.key == TEXT_CHECKS
+    }
+
+    /// Returns whether new campaigns with these rules contain it.
+    pub(crate) fn is_in_new(&self, rules: RuleSet) -> bool {
         self.from_the_first || rules == RuleSet::Second
     }
 
@@ -124,15 +133,22 @@ impl CampaignView<'_> {
     /// Returns the value of a setting, or its default if the document has none.
     pub fn setting(self, setting: &Setting) -> Value {
         let stored = self.tree.value_at(&setting.path()).and_then(|tree| tree.to_value().ok());
-        stored.unwrap_or_else(|| setting.default_value())
+        stored.unwrap_or_else(|| self.default_of(setting))
+    }
+
+    /// Returns the default of a setting in this generation.
+    fn default_of(self, setting: &Setting) -> Value {
+        match setting.key == TEXT_CHECKS && self.generation == Generation::First {
+            true => true.into(),
+            false => setting.default_value(),
+        }
     }
 
     /// Returns whether a switch is on. A value that is not a boolean counts as the default.
     pub fn is_on(self, key: &str) -> bool {
         let setting = SETTINGS.iter().find(|setting| setting.key == key);
         setting.is_some_and(|setting| {
-            let default = || setting.default == SettingDefault::Bool(true);
-            self.setting(setting).as_bool().unwrap_or_else(default)
+            self.setting(setting).as_bool().unwrap_or_else(|| self.default_of(setting) == true)
         })
     }
 

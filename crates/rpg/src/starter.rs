@@ -10,7 +10,7 @@ use super::settings::settings;
 #[must_use]
 pub fn default_settings(rules: RuleSet) -> Value {
     let mut all = json!({});
-    for setting in settings(rules) {
+    for setting in settings(rules).filter(|setting| setting.is_in_new(rules)) {
         let mut place = &mut all;
         for level in setting.key.split('.') {
             if !place.is_object() {

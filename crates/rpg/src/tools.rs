@@ -234,6 +234,19 @@ pub(crate) fn execute(
     Ok((applied, failed))
 }
 
+/// Creates the areas of a recorded `map_generate` call again, and returns the result of the call. Returns `None` if the
+/// call is not possible.
+pub fn replay_map_call(draft: &mut CampaignDraft, args: &ToolArgs) -> Option<Value> {
+    let worlds = |_: &SessionId| -> Result<Option<JsonTree>, WorldError> { Ok(None) };
+    let rules = draft.view().generation.rules();
+    let mut stage = ToolContext { draft, actor: "", worlds: &worlds, now: "", seed: 0 };
+    let made = match rules {
+        RuleSet::First => map::first(&mut stage, args),
+        RuleSet::Second => map::generate(&mut stage, args),
+    };
+    made.ok()
+}
+
 fn execute_call(stage: &mut ToolContext<'_>, call: &mut ToolCall) -> Result<Value, ToolFailure> {
     let view = stage.draft.view();
     let rules = view.generation.rules();

@@ -1,20 +1,23 @@
 //! Plays a turn: [`play`] asks the narrator, runs its tool calls, and checks its answer against the state.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::conflict::{
     AnswerContext, CharacterFacts, Conflict, ConflictReport, find_result_conflicts,
     find_text_conflicts,
 };
 use super::dialog::{self, DialogSource, DialogType};
-use super::document_view::CampaignView;
+use super::document_view::{CampaignView, strings};
 use super::draft::CampaignDraft;
 use super::error::{RulesError, WorldError};
 use super::generation::{Generation, RuleSet};
-use super::narrator::{Narrator, NarratorOutput, NarratorRequest};
+use super::narrator::{Narrator, NarratorError, NarratorOutput, NarratorRequest};
 use super::progress;
 use super::row::RowFields;
+use super::settings::TEXT_CHECKS;
 use super::stamp::stamp;
 use super::tools::{
     self, AppliedCall, FailedCall, RefusalReason, ToolCall, ToolContext, WorldReader,
@@ -161,8 +164,17 @@ fn attempt(
     let calls = output.tool_calls.iter().filter_map(ToolCall::parse).collect();
     let (mut calls, mut failed) = reject_repeats(view, recent, calls);
     let before = CharacterFacts::of(view);
-    let (applied, more) = tools::execute(&mut stage, &mut calls)?;
+    let came_from = view.position(stage.actor);
+    let (mut applied, more) = tools::execute(&mut stage, &mut calls)?;
     failed.extend(more);
+    for change in &output.changes {
+        if !change.is_allowed() {
+            let path = change.path.join(".");
+            return Err(NarratorError::new(format!("the narrator may not change {path}")).into());
+        }
+        stage.draft.set(&change.path, &change.value)?;
+    }
+    applied.extend(bring_followers(stage.draft, stage.actor, came_from.as_deref())?);
     let after = stage.draft.view();
     let dependencies = AnswerContext {
         text: &output.text,
@@ -178,6 +190,52 @@ fn attempt(
         find_result_conflicts(&dependencies, stage.actor)
     };
     Ok(AnswerAttempt { kind, calls, applied, failed, conflicts })
+}
+
+/// Returns whether a member of the party follows the acting one: by ID, or by the character that the actor plays.
+pub(crate) fn is_follower(
+    view: CampaignView<'_>,
+    followers: &BTreeSet<String>,
+    member: &str,
+) -> bool {
+    let character = view.tree.string_at(&["actors", member, "meta", "character_id"]);
+    let is_named =
+        followers.contains(member) || character.is_some_and(|it| followers.contains(&it));
+    is_named && view.state(member) == "alive"
+}
+
+/// Moves the members of the party who follow the actor (`everturn.world.followers`) along with a move.
+fn bring_followers(
+    draft: &mut CampaignDraft,
+    actor: &str,
+    from: Option<&str>,
+) -> Result<Vec<AppliedCall>, RulesError> {
+    let view = draft.view();
+    let (Some(from), Some(to)) = (from, view.position(actor)) else { return Ok(Vec::new()) };
+    let listed = view.tree.value_at(&["everturn", "world", "followers"]);
+    let followers: BTreeSet<String> =
+        listed.map(|list| strings(&list)).unwrap_or_default().into_iter().collect();
+    if from == to || followers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let is_meant = |member: &String| {
+        member != actor
+            && view.position(member).as_deref() == Some(from)
+            && is_follower(view, &followers, member)
+    };
+    let coming: Vec<String> = view.party().into_iter().filter(is_meant).collect();
+    let mut moves = Vec::new();
+    for member in coming {
+        let args = json!({"actor_id": member, "from_area_id": from, "to_area_id": to});
+        let result = match draft.view().generation.rules() {
+            RuleSet::First => json!({"to_area_id": to}),
+            RuleSet::Second => json!({"from_area_id": from, "to_area_id": to}),
+        };
+        draft.set_position(&member, &to)?;
+        let args = args.as_object().cloned().unwrap_or_default();
+        moves.push(AppliedCall { tool: "move".to_owned(), args, result });
+    }
+    Ok(moves)
 }
 
 /// The effect that an answer would have.
@@ -208,10 +266,10 @@ fn has_guards(view: CampaignView<'_>) -> bool {
     view.generation.rules() == RuleSet::Second
 }
 
-/// Returns whether the text is checked: always in the first generation, in later ones if the setting is on.
+/// Returns whether the text is checked: in the first generation unless the setting is off, between the generations
+/// never, in later ones if the setting is on.
 pub(crate) fn checks_words(view: CampaignView<'_>) -> bool {
-    view.generation == Generation::First
-        || has_guards(view) && view.is_on("dialog.conflict_text_checks_enabled")
+    (view.generation == Generation::First || has_guards(view)) && view.is_on(TEXT_CHECKS)
 }
 
 /// Returns the actor, if they can act.

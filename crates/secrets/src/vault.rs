@@ -3,6 +3,8 @@
 //! A [`Vault`] is such a file; its [`VaultFormat`] defines its form, so that the files of different programs are read
 //! and written by the same code. Values are [`Secret`]s, which no message, list or log shows.
 
+mod setting_mask;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ use everturn_store::read_optional;
 use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError};
 use everturn_value::document::{Document, EditError, JsonStyle, PathSegment};
 use everturn_value::tree::{JsonTree, ValueKind};
+
+pub use setting_mask::mask_setting;
 
 /// A key or a token. It is printed as a mask.
 #[derive(Clone, PartialEq, Eq)]
@@ -305,50 +309,5 @@ impl Vault {
         }
         writer.release()?;
         Ok(changed)
-    }
-}
-
-/// Words in the name of a setting that mark its value as secret.
-const SECRET_NAMES: [&str; 6] =
-    ["api_key", "apikey", "token", "secret", "password", "authorization"];
-
-/// Groups of settings whose values are often secrets, whatever their names.
-const SECRET_GROUPS: [&str; 2] = ["headers", "env"];
-
-/// Masks the strings in a value that are, or may be, secrets.
-///
-/// ```
-/// use everturn_secrets::vault::mask_setting;
-/// use serde_json::json;
-///
-/// let server = json!({"url": "https://x", "headers": {"X-Key": "0123456789abcdefghij"}});
-/// assert_eq!(mask_setting("server", &server), json!({"url": "https://x", "headers": {"X-Key": "***ghij"}}));
-/// assert_eq!(mask_setting("mcp.servers.x.api_key", &json!("short")), json!("***"));
-/// ```
-#[must_use]
-pub fn mask_setting(key: &str, value: &Value) -> Value {
-    let path: Vec<String> = key.split('.').map(str::to_lowercase).collect();
-    let tells = |name: &String| SECRET_NAMES.iter().any(|word| name.contains(word));
-    let hidden = path.last().is_some_and(tells)
-        || path.iter().any(|name| SECRET_GROUPS.contains(&name.as_str()));
-    mask_value(hidden, value)
-}
-
-/// Values of settings are at most 127 levels deep, so the recursion is bounded.
-fn mask_value(hidden: bool, value: &Value) -> Value {
-    match value {
-        Value::String(text) if hidden => Secret(text.clone()).to_string().into(),
-        Value::Array(list) => list.iter().map(|value| mask_value(hidden, value)).collect(),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(key, value)| {
-                let name = key.to_lowercase();
-                let telling = SECRET_NAMES.iter().any(|word| name.contains(word))
-                    || SECRET_GROUPS.contains(&name.as_str());
-                (key.clone(), mask_value(hidden || telling, value))
-            })
-            .collect::<Map<String, Value>>()
-            .into(),
-        other => other.clone(),
     }
 }

@@ -19,13 +19,14 @@ use std::sync::Arc;
 
 use crate::model::{Dependencies, SessionListing, SessionRef, SessionSummary};
 use crate::session_files::SessionFiles;
-use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
-use everturn_store::{Store, read_consistently, snapshot};
+use everturn_store::{Store, StoreError, read_consistently, snapshot};
 
 pub use capabilities::{
     BulkListing, Capabilities, DerivedData, EditableFormat, ExportLog, ExternalSessions,
-    FormatLifecycle, KeyedTurns, Operation, RepairMode, SessionIndex, StoredTurn, Transition,
+    FormatLifecycle, KeyedTurns, ListedSummary, Operation, RepairMode, SessionIndex, StoredTurn,
+    Transition,
 };
 pub use editor::SessionEditor;
 pub use error::SessionError;
@@ -124,7 +125,8 @@ impl dyn SessionFormat + '_ {
         store: &Arc<dyn Store>,
     ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
         if let Some(listing) = self.capabilities().listing {
-            return listing.list(store);
+            let (listed, findings) = listing.list(store)?;
+            return Ok((listed.into_iter().map(|(summary, _)| summary).collect(), findings));
         }
         let summary = |place: &SessionRef| {
             self.summary(store, place)
@@ -142,10 +144,10 @@ impl dyn SessionFormat + '_ {
         }
     }
 
-    /// Whether the list reports only what file names contain.
+    /// Whether the list has only the times of the sessions.
     #[must_use]
-    pub fn lists_names_only(&self) -> bool {
-        self.capabilities().listing.is_some_and(BulkListing::lists_names_only)
+    pub fn lists_briefly(&self) -> bool {
+        self.capabilities().listing.is_some_and(BulkListing::lists_briefly)
     }
 
     /// Whether a session is no longer where it was located.
@@ -156,8 +158,11 @@ impl dyn SessionFormat + '_ {
     ) -> Result<bool, SessionError> {
         // Other programs keep several sessions in one file, where a path cannot be checked.
         for place in places.filter(|_| !self.is_external()) {
-            if store.stat(&place.path)?.is_none() {
-                return Ok(true);
+            match store.stat(&place.path) {
+                Ok(None) => return Ok(true),
+                // Its log holds commits for this place that cannot be shown.
+                Ok(Some(_)) | Err(StoreError::Blocked { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(false)
@@ -171,7 +176,7 @@ impl dyn SessionFormat + '_ {
             file: place.path.clone(),
             line: None,
             offset: None,
-            code: FindingCode::Unreadable,
+            code: error.finding_code(),
             message: format!("cannot be read: {}", error_chain(error)),
         });
         summary

@@ -4,6 +4,7 @@
 //! written once. [`format`](mod@crate::format) has the traits that produce them.
 
 pub mod carried;
+mod extras;
 mod kind;
 mod mark;
 mod usage;
@@ -17,6 +18,7 @@ use everturn_json::names::FilePath;
 use everturn_value::delta::{Delta, DeltaError, apply_group, diff};
 use everturn_value::tree::JsonTree;
 
+pub use extras::{Attachment, EntryAction, EntryExtras};
 pub use kind::EntryKind;
 pub use mark::{Mark, MarkKind, NewMark};
 pub use usage::{RecordCounts, SessionUsage, TokenUsage};
@@ -128,6 +130,8 @@ pub struct Entry {
     pub kind: EntryKind,
     /// Its readable text.
     pub text: String,
+    /// What it has besides its text.
+    pub extras: EntryExtras,
     /// The record that it was decoded from.
     pub raw: JsonTree,
 }
@@ -364,6 +368,19 @@ pub struct SessionBranch {
     pub updated: Option<Timestamp>,
     /// Its title: the beginning of its first text, or its name in the records.
     pub title: String,
+}
+
+/// The settings for exports that a session has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExportSettings {
+    /// The style: `minimal`, `rich` or `custom`.
+    pub style: Option<String>,
+    /// Whether to include metadata.
+    pub metadata: Option<bool>,
+    /// Whether to include states and their changes.
+    pub snapshots: Option<bool>,
+    /// Whether to include out-of-character messages.
+    pub ooc: Option<bool>,
 }
 
 /// The options of an export that a session records.

@@ -26,8 +26,8 @@ use everturn_value::document::{Document, JsonStyle};
 
 pub use fragments::find_objects;
 pub use fragments::{
-    IntactRecords, clean_log, describe_ranges, find_value_after, intact_records, parse_tree,
-    trim_whitespace,
+    IntactRecords, clean_log, clean_log_of_objects, describe_ranges, find_value_after,
+    intact_records, parse_tree, trim_whitespace,
 };
 pub use repair_copy::{CopyRepair, RepairedCopy};
 pub use undo::{revert, revert_operation};

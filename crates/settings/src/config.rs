@@ -194,8 +194,12 @@ pub(crate) fn key_parts(key: &str) -> Vec<&str> {
     key.split('.').collect()
 }
 
+/// The value at a key. A number leads to an element of a list.
 fn value_at<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
-    key_parts(key).iter().try_fold(value, |value, part| value.get(part))
+    key_parts(key).iter().try_fold(value, |value, part| match value {
+        Value::Array(list) => list.get(part.parse::<usize>().ok()?),
+        other => other.get(part),
+    })
 }
 
 impl Config {

@@ -1,7 +1,8 @@
 //! The operations that Everturn needs of a disk, each with what a crash does to it.
 //!
 //! [`Disk`] is the trait, [`DiskFile`] an open file. [`RealDisk`] is the operating system's files below one root.
-//! [`OverlayDisk`] keeps changes in memory and reads everything else from another disk. The feature `sim` adds a
+//! [`SplitDisk`] keeps the logs of a directory elsewhere. [`OverlayDisk`] keeps changes in memory and reads everything
+//! else from another disk. The feature `sim` adds a
 //! simulated disk that can crash at any operation, lose unflushed data, run out of space and fail. All paths are
 //! relative to the root, and no path leads out of it.
 
@@ -19,10 +20,12 @@ mod real;
 mod root_dir;
 #[cfg(feature = "sim")]
 pub mod sim;
+mod split;
 
 pub use mounts::{WeakMount, Weakness};
 pub use overlay::OverlayDisk;
 pub use real::RealDisk;
+pub use split::SplitDisk;
 
 /// A root directory with files.
 ///

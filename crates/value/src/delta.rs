@@ -14,7 +14,7 @@ mod path;
 use thiserror::Error;
 
 use crate::tree::{JsonTree, ValueKind};
-use inverse::build_inverse;
+use inverse::{build_inverse, build_inverse_after};
 
 pub use apply::{ArrayPositions, DeltaApplication, InverseData};
 pub use diff::diff;
@@ -252,7 +252,16 @@ impl Delta {
 
     /// The delta that undoes this one, which must have been applied.
     pub fn inverse(&self) -> Result<Delta, DeltaError> {
-        build_inverse(self)
-            .ok_or_else(|| DeltaError::NotInvertible { op: self.op, path: self.path.clone() })
+        build_inverse(self).ok_or_else(|| self.not_invertible())
+    }
+
+    /// The delta that undoes this one, which was the last to be applied and led to `after`. The state supplies the
+    /// positions in arrays that other programs do not record.
+    pub fn inverse_after(&self, after: &JsonTree) -> Result<Delta, DeltaError> {
+        build_inverse_after(self, after).ok_or_else(|| self.not_invertible())
+    }
+
+    fn not_invertible(&self) -> DeltaError {
+        DeltaError::NotInvertible { op: self.op, path: self.path.clone() }
     }
 }

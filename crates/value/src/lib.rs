@@ -5,6 +5,7 @@
 //! - [`delta`]: a [`delta::Delta`] changes a value and can be undone; [`delta::diff`] computes the changes between two
 //!   values.
 //! - [`outline`]: values as readable text.
+//! - [`intact`]: the intact parts of a damaged document.
 //!
 //! It depends on `everturn-json` for the grammar and on `serde_json` for typed values. It opens no files.
 
@@ -15,3 +16,5 @@ pub mod tree;
 pub mod delta;
 
 pub mod outline;
+
+pub mod intact;

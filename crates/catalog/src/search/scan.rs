@@ -8,11 +8,10 @@ use jiff::Timestamp;
 
 use super::index_query::ceil_micros;
 use super::{SearchHit, SearchResults, newest_first, open_session};
-use crate::error::error_chain;
 use crate::query::Query;
 use crate::source::{CatalogListing, CatalogSession, SessionSource};
 use crate::text_match::matches_query;
-use crate::update::{BRANCHES, LeftOut, lost_file};
+use crate::update::{BRANCHES, LeftOut, ReadProblem, lost_file};
 
 /// Searches the sessions themselves, newest first.
 pub(crate) fn scan_sessions(
@@ -36,12 +35,12 @@ pub(crate) fn scan_sessions(
             let read = scan_session(sources, (at, session), query, &mut hits);
             let problem = match read {
                 Ok(ScanOutcome::Whole) => None,
-                Ok(ScanOutcome::Partial(problem)) => Some(problem),
+                Ok(ScanOutcome::Partial(problem)) => Some(problem.into()),
                 Ok(ScanOutcome::Archived) => {
                     archived += 1;
                     None
                 }
-                Err(error) => Some(error_chain(&error)),
+                Err(error) => Some(ReadProblem::from(&error)),
             };
             left_out.extend(problem.map(|reason| LeftOut { session: at, reason }));
         }

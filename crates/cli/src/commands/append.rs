@@ -1,14 +1,19 @@
 //! `everturn append`: appends turns to a session.
 
-use std::time::Duration;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use everturn::format::{SessionEditor, SessionError};
-use serde_json::json;
+use everturn::model::AppendOutcome;
+use everturn::store::StoreError;
+use serde_json::{Map, Value, json};
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::report::report_outcome;
+use crate::report::{report_close, report_outcome};
+use crate::sessions::FoundSession;
 use crate::{input, settings};
 
 /// Append a turn or a message, read as JSON from stdin
@@ -21,6 +26,7 @@ use crate::{input, settings};
   everturn append latest < turn.json
   everturn append session-abc123 --lines --json < turns.jsonl
   everturn append tale --type narrator < narration.txt
+  everturn append tale --type npc --name Luna --action emote:bows --attach map.png < words.txt
 
 A turn of a game:
   {"actor":"player",
@@ -70,29 +76,137 @@ pub(crate) struct Args {
     /// The name of the speaker
     #[arg(long, value_name = "NAME", requires = "kind")]
     name: Option<String>,
+
+    /// An action of the speaker, such as `emote:bows`, `action:draws a sword` or `thought:Why?`; can be repeated
+    #[arg(long, value_name = "KIND:TEXT", requires = "kind", value_parser = parse_action)]
+    action: Vec<(String, String)>,
+
+    /// A file or URL that belongs to the message; can be repeated
+    #[arg(long, value_name = "FILE", requires = "kind")]
+    attach: Vec<String>,
+}
+
+fn parse_action(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((kind @ ("emote" | "action" | "thought"), words)) if !words.trim().is_empty() => {
+            Ok((kind.to_owned(), words.trim().to_owned()))
+        }
+        _ => Err("an action is emote:TEXT, action:TEXT or thought:TEXT".to_owned()),
+    }
+}
+
+/// Returns an attachment of a message; a file must exist.
+fn attachment(place: &str) -> Result<Value, Error> {
+    let is_url = ["http:", "https:", "data:"].iter().any(|scheme| place.starts_with(scheme));
+    let path = Path::new(place);
+    if !is_url {
+        let cannot = |cause: std::io::Error| {
+            Error::new(Exit::Request, format!("cannot attach {place}")).caused_by(cause)
+        };
+        path.canonicalize().map_err(cannot)?;
+    }
+    let end = path.extension().map(|end| end.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let kind = match end.as_str() {
+        "png" | "jpg" | "jpeg" | "gif" | "webp" | "avif" | "bmp" | "svg" => "image",
+        "mp3" | "ogg" | "opus" | "wav" | "flac" | "m4a" => "audio",
+        _ if place.starts_with("data:image/") => "image",
+        _ if place.starts_with("data:audio/") => "audio",
+        _ => "file",
+    };
+    let name = path.file_stem().filter(|_| !place.starts_with("data:"));
+    let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(json!({"type": kind, "url": place, "description": name}))
+}
+
+impl Args {
+    /// Returns the message of a chat log that the options describe.
+    fn message(&self, kind: &str) -> Result<String, Error> {
+        if self.action.is_empty() && self.attach.is_empty() {
+            let text = super::edit::read_text()?;
+            return Ok(json!({"type": kind, "name": self.name, "text": text}).to_string());
+        }
+        let text = input::optional_text()?;
+        let text = text.trim_end_matches(['\n', '\r']);
+        let actions = self.action.iter().map(|(kind, text)| json!({"type": kind, "text": text}));
+        let mut content = Map::from_iter([("text".to_owned(), json!(text))]);
+        let attachments = self.attach.iter().map(|place| attachment(place));
+        let attachments = attachments.collect::<Result<Vec<Value>, Error>>()?;
+        if !attachments.is_empty() {
+            content.insert("attachments".to_owned(), json!(attachments));
+        }
+        let actions: Vec<Value> = actions.collect();
+        if !actions.is_empty() {
+            content.insert("actions".to_owned(), json!(actions));
+        }
+        Ok(json!({"type": kind, "name": self.name, "content": content}).to_string())
+    }
+}
+
+/// A session that is open for appending. It is opened again if another program has replaced its files.
+struct OpenSession<'a> {
+    args: &'a Args,
+    opened: Option<(FoundSession, Box<dyn SessionEditor>)>,
+}
+
+impl OpenSession<'_> {
+    fn wait(&self) -> Duration {
+        Duration::from_secs(self.args.wait.into())
+    }
+
+    fn editor(&mut self, context: &Context) -> Result<&mut dyn SessionEditor, Error> {
+        let opened = match self.opened.take() {
+            Some(opened) => opened,
+            None => context.edit_within(&self.args.session, self.wait())?,
+        };
+        Ok(&mut *self.opened.insert(opened).1)
+    }
+
+    /// Appends one turn. A program that saves by replacing the file may do so at any moment, so this is tried again for
+    /// as long as the command waits for other writers; a failed attempt has changed nothing.
+    fn append(&mut self, context: &Context, text: &str) -> Result<(String, AppendOutcome), Error> {
+        let start = Instant::now();
+        loop {
+            let wait = self.wait();
+            let editor = self.editor(context)?;
+            let id = editor.session_ref().id;
+            match editor.append(text, settings::now()) {
+                Ok(written) => return Ok((id, written)),
+                Err(SessionError::Store(error))
+                    if is_overtaken(&error) && start.elapsed() < wait =>
+                {
+                    self.opened = None;
+                    thread::sleep(RETRY_PAUSE);
+                }
+                Err(error) => return Err(refused(error)),
+            }
+        }
+    }
+}
+
+/// The delay before an append that another program has disturbed is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(5);
+
+fn is_overtaken(error: &StoreError) -> bool {
+    matches!(error, StoreError::Changed { .. } | StoreError::Moved { .. } | StoreError::Overtaken)
 }
 
 fn append(
     args: &Args,
-    editor: &mut dyn SessionEditor,
+    session: &mut OpenSession<'_>,
     context: &mut Context,
 ) -> Result<(), EarlyExit> {
-    let id = editor.session_ref().id;
     if !args.lines {
         let text = match &args.kind {
-            Some(kind) => {
-                let text = super::edit::read_text()?;
-                json!({"type": kind, "name": args.name, "text": text}).to_string()
-            }
+            Some(kind) => args.message(kind)?,
             None => input::text()?,
         };
-        let written = editor.append(&text, settings::now()).map_err(refused)?;
+        let (id, written) = session.append(context, &text)?;
         return report_outcome(context, &id, &written, "id");
     }
     for line in input::lines() {
         let (number, line) = line?;
-        let failed = |cause| refused(cause).at(&format!("line {number} of the input"));
-        let written = editor.append(&line, settings::now()).map_err(failed)?;
+        let failed = |error: Error| error.at(&format!("line {number} of the input"));
+        let (id, written) = session.append(context, &line).map_err(failed)?;
         report_outcome(context, &id, &written, "id")?;
     }
     Ok(())
@@ -109,14 +223,14 @@ fn refused(cause: SessionError) -> Error {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let (found, mut editor) =
-        context.edit_within(&args.session, Duration::from_secs(args.wait.into()))?;
-    let done = append(args, &mut *editor, context);
-    // Turns stored before a bad line are completed as if that line did not exist. After a single turn only the turn is
-    // written, so that the cost does not grow with the session.
-    let closed = if args.lines { editor.close(settings::now()) } else { editor.release() };
+    let mut session = OpenSession { args, opened: None };
+    session.editor(context)?;
+    let done = append(args, &mut session, context);
+    let Some((found, editor)) = session.opened else { return done.map(|()| Exit::Success) };
+    // Turns stored before a bad line are completed as if that line did not exist.
+    let closed = editor.close(settings::now());
     done?;
-    closed.map_err(Error::from)?;
+    report_close(closed);
     found.root.close()?;
     Ok(Exit::Success)
 }

@@ -9,10 +9,11 @@ use everturn::disk::{Disk, RealDisk};
 use everturn::finding::{Finding, FindingCode, Severity};
 use everturn::game::GameStatus;
 use everturn::names::FilePath;
-use everturn::store::{OWN_DIR, failed_opens};
+use everturn::store::{FileStore, OWN_DIR, Store, failed_opens};
 use serde_json::json;
 
 use super::Context;
+use crate::agent_homes::AgentKind;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::{Output, count_noun};
@@ -82,10 +83,15 @@ fn named(path: &Path, context: &mut Context) -> Result<Option<CheckTarget>, Erro
     }
 }
 
-/// Returns the directory above `sessions` of a game session, or above `campaigns` of a campaign, so that its name and
-/// path are known.
+/// Returns the directory above `sessions` of a game session or of an agent's home, or above `campaigns` of a campaign, so
+/// that its name and path are known.
 fn above_sessions(dir: &Path) -> Option<&Path> {
     let status = dir.parent()?;
+    if status.file_name()? == "sessions" {
+        let above = status.parent()?;
+        let projects = above.parent().filter(|dir| dir.ends_with("projects"));
+        return projects.map_or(Some(above), Path::parent);
+    }
     if status.file_name()? == "campaigns" {
         return status.parent();
     }
@@ -280,6 +286,60 @@ fn warn_of_weak_mounts(place: &CheckTarget) {
     }
 }
 
+/// Checks the sessions of the format that the user named, as far as they are within a target. `None` if there are none.
+fn check_format(
+    place: &CheckTarget,
+    context: &mut Context,
+) -> Result<Option<(CheckStats, BTreeSet<FindingCode>)>, EarlyExit> {
+    let disk: Arc<dyn Disk> = Arc::clone(&place.disk) as Arc<dyn Disk>;
+    let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(disk).map_err(Error::from)?);
+    let mut targets = Vec::new();
+    for layout in context.layouts() {
+        let found = layout.locate(&store).map_err(Error::from)?.sessions;
+        let own = found
+            .into_iter()
+            .map(|session| session.path)
+            .filter(|path| path.is_within(&place.start) || place.start.is_within(path));
+        let own: Vec<FilePath> = own.collect();
+        // The home of an agent has more than sessions.
+        let is_home = AgentKind::named(Some(layout.name())) != AgentKind::Everturn;
+        match own.first() {
+            Some(_) if is_home => targets.push(place.start.clone()),
+            _ => targets.extend(own.into_iter().map(|path| match place.start.is_within(&path) {
+                true => place.start.clone(),
+                false => path,
+            })),
+        }
+    }
+    let (mut stats, mut codes) = (CheckStats::default(), BTreeSet::new());
+    let is_empty = targets.is_empty();
+    for start in targets {
+        let below = start.as_str().strip_prefix(place.start.as_str()).unwrap_or_default();
+        let below = below.trim_start_matches('/');
+        let shown = if below.is_empty() { place.shown.clone() } else { place.shown.join(below) };
+        let target = CheckTarget { disk: Arc::clone(&place.disk), start, shown };
+        if let Some((checked, found)) = check_at(target, false, context)? {
+            stats.add(checked);
+            codes.extend(found);
+        }
+    }
+    Ok((!is_empty).then_some((stats, codes)))
+}
+
+/// Returns the directories with settings and secrets of the homes that are checked.
+fn config_dirs(context: &Context) -> Vec<PathBuf> {
+    if context.named_root().is_some() {
+        return Vec::new();
+    }
+    let named = context.layout.as_deref();
+    let is_meant = |agent: &AgentKind| named.is_none() || AgentKind::named(named) == *agent;
+    let homes = AgentKind::ALL.into_iter().filter(is_meant);
+    homes
+        .filter_map(|agent| settings::home(agent.program(), None).ok())
+        .map(|dirs| dirs.config_dir)
+        .collect()
+}
+
 /// Checks all sources.
 fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>), EarlyExit> {
     let (mut stats, mut codes) = (CheckStats::default(), BTreeSet::new());
@@ -292,11 +352,27 @@ fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>
         }
         let place = locate(&path)?;
         warn_of_weak_mounts(&place);
-        if let Some((checked, found)) = check_at(place, false, context)? {
+        let is_home = AgentKind::named(context.layout.as_deref()) != AgentKind::Everturn;
+        let checked = match context.layout.is_some() && !is_home {
+            true => check_format(&place, context)?,
+            false => check_at(place, false, context)?,
+        };
+        if let Some((checked, found)) = checked {
             stats.add(checked);
             codes.extend(found);
         }
         done.push(path);
+    }
+    // With XDG directories, the settings and secrets of a home are elsewhere.
+    for dir in config_dirs(context) {
+        if !dir.is_dir() || done.iter().any(|above| dir.starts_with(above)) {
+            continue;
+        }
+        if let Some((checked, found)) = check_at(locate(&dir)?, false, context)? {
+            stats.add(checked);
+            codes.extend(found);
+        }
+        done.push(dir);
     }
     Ok((stats, codes))
 }
@@ -307,7 +383,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Some(path) if path.exists() => {
             let place = locate(path)?;
             warn_of_weak_mounts(&place);
-            check_at(place, false, context)?.unwrap_or_default()
+            match context.layout.clone() {
+                None => check_at(place, false, context)?.unwrap_or_default(),
+                Some(layout) => check_format(&place, context)?.ok_or_else(|| {
+                    let what = format!("{} has no sessions of {layout}", path.display());
+                    Error::new(Exit::Request, what).hint("omit --layout to check any file")
+                })?,
+            }
         }
         Some(path) => check_named(path, context)?,
     };

@@ -1,10 +1,9 @@
 //! `everturn config`: shows and changes settings.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use everturn::codelia::{ApprovalMode, ProjectPolicies};
 use everturn::config::{self, ConfigLayer};
-use everturn::store::Store;
 use everturn::vault::mask_setting;
 use serde_json::{Value, json};
 
@@ -12,9 +11,9 @@ use super::Context;
 use crate::agent_homes::{self, AgentHome, AgentKind};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::linggen;
 use crate::output::Output;
 use crate::settings;
+use crate::{codelia, linggen};
 
 /// Show or change settings and where they come from
 ///
@@ -50,6 +49,7 @@ Examples:
   everturn config get model.name --layout codelia")]
     Get {
         /// The name of the setting, such as `model.name`
+        #[arg(value_name = "SETTING")]
         key: Option<String>,
         #[command(flatten)]
         flags: ConfigFlags,
@@ -60,6 +60,7 @@ Examples:
   everturn config explain model.reasoning --layout codelia")]
     Explain {
         /// The name of the setting, such as `model.name`
+        #[arg(value_name = "SETTING")]
         key: String,
         #[command(flatten)]
         flags: ConfigFlags,
@@ -71,6 +72,7 @@ Examples:
   everturn config set model.name gpt-5 --layout codelia --scope project")]
     Set {
         /// The name of the setting, such as `model.name`
+        #[arg(value_name = "SETTING")]
         key: String,
         /// The value: JSON, or a word
         value: String,
@@ -85,6 +87,7 @@ Examples:
   everturn config unset model.name --layout codelia --scope project")]
     Unset {
         /// The name of the setting, such as `model.name`
+        #[arg(value_name = "SETTING")]
         key: String,
         /// The file to change; default: the file of highest precedence that has the setting
         #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
@@ -145,7 +148,7 @@ fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<SettingLayers
     }
     if let Some(store) = home.config_store()? {
         let projects = ProjectPolicies::read(&store)?;
-        let file = home.dirs.config_dir.join(ProjectPolicies::FILE).to_string_lossy().into_owned();
+        let file = codelia::policy_file(home);
         let project = settings::project()?;
         if let Some(mode) = projects.of(&project) {
             add("project", file.clone(), mode);
@@ -200,7 +203,16 @@ fn get(
             AgentHome::mention_problems(&config);
             match key {
                 Some(key) => config.get(key),
-                None => Some(config.merged()),
+                None => {
+                    let mut all = config.merged();
+                    if home.agent == AgentKind::Codelia
+                        && let Some(settings) = all.as_object_mut()
+                        && let Some((_, _, mode)) = approval(home, &flags)?.into_iter().next()
+                    {
+                        settings.insert(APPROVAL.to_owned(), mode);
+                    }
+                    Some(all)
+                }
             }
         }
     };
@@ -251,6 +263,17 @@ fn layer(scope: Option<&str>) -> Option<ConfigLayer> {
     Some(if scope? == "project" { ConfigLayer::Project } else { ConfigLayer::Global })
 }
 
+/// Refuses a scope where a home has one file for all changes.
+fn refuse_scope(scope: Option<&str>) -> Result<(), Error> {
+    match scope {
+        None | Some("global") => Ok(()),
+        Some(_) => {
+            let what = "Linggen has no settings of projects";
+            Err(Error::new(Exit::Request, what).hint("omit --scope"))
+        }
+    }
+}
+
 /// Changes a setting; returns the layer and the file.
 fn set(
     home: &AgentHome,
@@ -262,18 +285,12 @@ fn set(
         let mode = ApprovalMode::parse(text)?;
         let layer = layer(scope).unwrap_or(ConfigLayer::Project);
         let project = settings::project()?;
-        let store = home.config_store_to_write()?;
-        let shared: Arc<dyn Store> = Arc::new(store.clone());
         let project = (layer == ConfigLayer::Project).then_some(project.as_str());
-        ProjectPolicies::read(&shared)?.set(&shared, project, mode)?;
-        drop(shared);
-        store.close()?;
-        return Ok((
-            layer,
-            home.dirs.config_dir.join(ProjectPolicies::FILE).to_string_lossy().into_owned(),
-        ));
+        codelia::change_policy(home, project, Some(mode))?;
+        return Ok((layer, codelia::policy_file(home)));
     }
     if home.agent == AgentKind::Linggen {
+        refuse_scope(scope)?;
         let changed = linggen::config::change(home, key, Some(&value(text)))?;
         return changed.ok_or_else(|| unset(key));
     }
@@ -285,7 +302,7 @@ fn set(
     let (before, place) = (agent_homes::read(file)?, file.to_string_lossy().into_owned());
     let bytes =
         config::set_value(home.agent.schema(), &place, before.as_deref(), key, &value(text))?;
-    agent_homes::write(file, before.as_deref(), bytes)?;
+    home.write(file, before.as_deref(), bytes)?;
     Ok((layer, place))
 }
 
@@ -295,18 +312,29 @@ fn unset_one(
     scope: Option<&str>,
 ) -> Result<(ConfigLayer, String), Error> {
     if home.agent == AgentKind::Linggen {
+        refuse_scope(scope)?;
         return linggen::config::change(home, key, None)?.ok_or_else(|| unset(key));
     }
     let layers = match layer(scope) {
         Some(layer) => vec![layer],
         None => vec![ConfigLayer::Project, ConfigLayer::Global],
     };
+    if home.agent == AgentKind::Codelia && key == APPROVAL {
+        let project = settings::project()?;
+        for layer in layers {
+            let project = (layer == ConfigLayer::Project).then_some(project.as_str());
+            if codelia::change_policy(home, project, None)? {
+                return Ok((layer, codelia::policy_file(home)));
+            }
+        }
+        return Err(unset(key));
+    }
     for layer in layers {
         let file = home.config_file(layer);
         let place = file.to_string_lossy().into_owned();
         let Some(before) = agent_homes::read(file)? else { continue };
         if let Some(bytes) = config::remove_value(home.agent.schema(), &place, &before, key)? {
-            agent_homes::write(file, Some(&before), bytes)?;
+            home.write(file, Some(&before), bytes)?;
             return Ok((layer, place));
         }
     }
@@ -314,19 +342,27 @@ fn unset_one(
 }
 
 fn path(home: &AgentHome, context: &mut Context) -> Result<(), EarlyExit> {
-    let mut dirs = home.dirs.clone();
-    if home.agent == AgentKind::Linggen {
-        let files = linggen::config::files(home)?;
-        dirs.config_file = files.config.unwrap_or_else(|| files.to_write.clone());
-        dirs.project_config_file = files.to_write;
-    }
-    let paths = [
-        ("config", &dirs.config_file),
-        ("project", &dirs.project_config_file),
-        ("secrets", &home.dirs.config_dir),
-        ("state", &home.dirs.state_dir),
-        ("cache", &home.dirs.cache_dir),
-    ];
+    let dirs = &home.dirs;
+    let paths: Vec<(&str, PathBuf)> = match home.agent {
+        AgentKind::Linggen => {
+            let files = linggen::config::files(home)?;
+            let config = files.config.unwrap_or_else(|| files.to_write.clone());
+            let state = dirs.state_dir.clone();
+            vec![
+                ("config", config),
+                ("runtime", files.to_write),
+                ("secrets", state.clone()),
+                ("state", state),
+            ]
+        }
+        AgentKind::Everturn | AgentKind::Codelia => vec![
+            ("config", dirs.config_file.clone()),
+            ("project", dirs.project_config_file.clone()),
+            ("secrets", dirs.config_dir.clone()),
+            ("state", dirs.state_dir.clone()),
+            ("cache", dirs.cache_dir.clone()),
+        ],
+    };
     if context.json {
         let paths: serde_json::Map<String, Value> = paths
             .iter()

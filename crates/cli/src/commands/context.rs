@@ -8,6 +8,7 @@ use everturn::context::{ContextStrategy, ItemKind};
 use everturn::format::SessionError;
 use everturn::lorebook::Lorebook;
 use everturn::store::snapshot;
+use everturn::tokens::Vocabulary;
 use everturn::tree::JsonTree;
 use serde_json::json;
 
@@ -22,22 +23,25 @@ use crate::settings;
 /// Select the messages that fit into a model's context window
 ///
 /// The tokens of messages, tool states, character cards and lorebook entries are counted offline,
-/// with a real vocabulary. Items are included in the order of the strategy as far as they fit;
-/// omitted items are listed with the reason. The result is recorded in the chat log's
-/// context_window, except with --dry-run. Cards are searched in characters/ and cards/, lorebooks
-/// in lorebooks/, by the IDs in the chat log.
+/// with a real vocabulary. Items are tried in an order that depends on the strategy; those that do
+/// not fit are skipped and listed with the reason. The newest message is always included, if
+/// necessary without its beginning. The result is recorded in the chat log's context_window, except
+/// with --dry-run. Cards are searched in characters/ and cards/ by the IDs of the protagonist and
+/// of the speakers, lorebooks in lorebooks/.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn context tale --size 16384
   everturn context tale --strategy adaptive --reserve 1024 --prompt
   everturn context tale --card rem.png --dry-run --json
+  everturn context tale --without ooc --vocabulary estimate
 
 With --json:
   {"session":"tale","strategy":"sliding","size":16384,"reserve":0,"budget":16384,
-   "used":1234,"vocabulary":"o200k_base","messages":{"included":12,"all":40},
+   "prompts":40,"used":1234,"vocabulary":"o200k_base","messages":{"included":12,"all":40},
    "included":[{"kind":"message","id":"msg-040","tokens":80,"why":"newest"},…],
    "left_out":[{"kind":"message","id":"msg-028","why":"…"}],"notes":[]}
-  and with --prompt also "prompt", the messages of a chat completion."#)]
+  and with --prompt also "prompt", the messages of a chat completion. "newest_cut" is
+  how many tokens of the newest message are left out, if it does not fit."#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
@@ -58,7 +62,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MESSAGE")]
     pin: Vec<String>,
 
-    /// A character card, JSON or PNG, in addition to the protagonist's
+    /// Leave out: ooc, the out-of-character messages
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = ["ooc"])]
+    without: Vec<String>,
+
+    /// The vocabulary: o200k_base, cl100k_base, p50k_base, r50k_base, or estimate, which adds a
+    /// margin for models that publish none; default: that of the model in the chat log, or
+    /// o200k_base
+    #[arg(long, value_name = "NAME")]
+    vocabulary: Option<Vocabulary>,
+
+    /// A character card, JSON, PNG or CHARX, in addition to the protagonist's
     #[arg(long, value_name = "FILE")]
     card: Vec<PathBuf>,
 
@@ -75,6 +89,9 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
+/// How many items that were left out are named.
+const NAMED: usize = 20;
+
 fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -84,6 +101,26 @@ fn failed(found: &FoundSession, error: ChatError) -> Error {
 }
 
 impl Args {
+    /// Returns the vocabulary, and a note if it is not that of the chat log's model.
+    fn vocabulary(&self, head: &JsonTree) -> (Vocabulary, Option<String>) {
+        let model = head.string_at(&["session", "settings", "model"]).unwrap_or_default();
+        let known = Vocabulary::of_model(&model);
+        let used = self.vocabulary.or(known).unwrap_or_default();
+        if model.is_empty() || known == Some(used) {
+            return (used, None);
+        }
+        let note = match used {
+            Vocabulary::Estimate => {
+                format!("the tokens are an estimate for {model}: up to 2.5 times those it counts")
+            }
+            _ => format!(
+                "the tokens are an estimate for {model}, counted with {used}: it may count 20 % more \
+                 in English, and 150 % more in other scripts; --vocabulary estimate adds a margin"
+            ),
+        };
+        (used, Some(note))
+    }
+
     fn context_options(
         &self,
         found: &FoundSession,
@@ -101,6 +138,8 @@ impl Args {
             size: self.size.or(said).unwrap_or(16384),
             reserve: self.reserve,
             strategy: strategy.unwrap_or_default(),
+            vocabulary: self.vocabulary(&head).0,
+            without_ooc: self.without.iter().any(|part| part == "ooc"),
             ..ContextOptions::default()
         };
         for path in &self.card {
@@ -135,7 +174,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let frozen = snapshot(&store, &paths).map_err(Error::from)?;
     let log = ChatLog::open(&frozen, &found.place.path).map_err(|error| failed(&found, error))?;
     let telling = args.context_options(&found, &log)?;
-    let chosen = log.context(&telling).map_err(|error| failed(&found, error))?;
+    let mut chosen = log.context(&telling).map_err(|error| failed(&found, error))?;
+    chosen.notes.extend(args.vocabulary(&log.head()).1);
     if !args.dry_run {
         let mut writer =
             ChatWriter::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;
@@ -144,7 +184,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         })?;
         let done = writer.set(&["context_window"], window, settings::now());
         done.map_err(|error| failed(&found, error))?;
-        writer.release().map_err(|error| failed(&found, error))?;
+        writer.finish().map_err(|error| failed(&found, error))?;
     }
     let selection = &chosen.selection;
     if context.json {
@@ -168,13 +208,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     context.out.flush()?;
     if !context.json {
-        for left in &selection.left_out {
-            Output::status(&format!(
-                "left out: {} {}: {}",
-                left.kind.as_str(),
-                left.id,
-                left.why.describe()
-            ));
+        for left in selection.left_out.iter().take(NAMED) {
+            let line = format!("left out: {} {}: ", left.kind.as_str(), left.id);
+            Output::status(&(line + &left.why.describe()));
+        }
+        if selection.left_out.len() > NAMED {
+            let more = selection.left_out.len() - NAMED;
+            Output::status(&format!("left out: {more} more; --json lists them"));
+        }
+        if let Some(cut) = selection.newest_cut {
+            Output::status(&format!("the newest message is cut: {cut} tokens are left out"));
         }
         chosen.notes.iter().for_each(|note| Output::status(note));
         let chosen_count = selection.ids(ItemKind::Message).len();

@@ -10,8 +10,8 @@ use super::Context;
 use crate::agent_homes::{self, AgentHome};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::input;
 use crate::output::Output;
+use crate::{input, outside};
 
 /// Store, list and remove keys and tokens
 ///
@@ -83,6 +83,7 @@ fn change<T>(
     let vault = Vault::new(Arc::new(store.clone()) as Arc<dyn Store>, shape)?;
     let done = agent_homes::retry_secrets(|| change(&vault))?;
     drop(vault);
+    outside::wipe(&store);
     store.close()?;
     Ok(done)
 }

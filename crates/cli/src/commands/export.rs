@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use everturn::format::{SessionError, SessionReader};
-use everturn::model::ExportRecord;
+use everturn::model::{ExportRecord, ExportSettings};
 use everturn::scan::SecretRules;
 use everturn_export::{
     Export, ExportError, ExportFormat, ExportOptions, ExportPart, ExportReport, ExportStyle,
@@ -26,9 +26,10 @@ use crate::{exports, settings};
 ///
 /// Works for every format. HTML is a single file that needs no network and no scripts; nothing in
 /// the text is ever executed. PDF is typeset like a book. JSON is a chat log that `everturn import`
-/// can read. Keys, tokens and passwords are masked in md, html and pdf. Without -o, the export is
-/// written to stdout. Files are written atomically, and an existing file is only replaced with
-/// --force.
+/// can read. Keys, tokens and passwords are masked. Without -o, the export is written to stdout.
+/// Files are written atomically, and an existing file is only replaced with --force. The session is
+/// only read. The export_settings of a chat log are the defaults of --style, --with and --without;
+/// --save-settings changes them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn export latest -o story.html
@@ -40,7 +41,7 @@ use crate::{exports, settings};
 Output with --json and -o:
   {"session":"tale","format":"html","style":"rich","path":"story.html","turns":40,
    "entries":120,"bytes":51234,"masked":{"database-url":1},"noted":true}
-  on one line; "noted" says whether the export is recorded in the session. A PDF
+  on one line; "noted" says whether --save-settings has saved the settings. A PDF
   also has "pages" and "missing", the characters that its fonts lack"#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
@@ -58,9 +59,9 @@ pub(crate) struct Args {
     #[arg(long, requires = "output")]
     force: bool,
 
-    /// The style: minimal, rich or custom
-    #[arg(long, value_name = "STYLE", default_value = "rich")]
-    style: ExportStyle,
+    /// The style: minimal, rich or custom; default: the value in the chat log, or rich
+    #[arg(long, value_name = "STYLE")]
+    style: Option<ExportStyle>,
 
     /// The template of the custom style
     #[arg(long, value_name = "FILE")]
@@ -73,6 +74,10 @@ pub(crate) struct Args {
     /// Exclude: metadata, snapshots, ooc, thinking, tools
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     without: Vec<ExportPart>,
+
+    /// Save the style and the parts in the chat log, as the defaults of its next export
+    #[arg(long, requires = "output", conflicts_with = "branch")]
+    save_settings: bool,
 
     /// Only export the messages of this speaker
     #[arg(long, value_name = "NAME")]
@@ -98,13 +103,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TAG")]
     language: Option<String>,
 
-    /// Mask keys, tokens and passwords in any format
-    #[arg(long, conflicts_with = "no_redact")]
-    redact: bool,
-
     /// Do not mask keys, tokens and passwords
-    #[arg(long)]
-    no_redact: bool,
+    #[arg(long, alias = "no-redact")]
+    no_mask: bool,
+
+    /// Mask keys, tokens and passwords, as is the default
+    #[arg(long, hide = true, overrides_with = "no_mask")]
+    redact: bool,
 
     /// The page size of a PDF: a5, a4 or letter
     #[arg(long, value_name = "SIZE", default_value = "a5", value_parser = paper)]
@@ -129,11 +134,6 @@ fn paper(name: &str) -> Result<PaperSize, String> {
 }
 
 impl Args {
-    /// Returns whether secrets are masked.
-    fn masks(&self, format: ExportFormat) -> bool {
-        !self.no_redact && (self.redact || format.masks_secrets())
-    }
-
     fn format(&self) -> Result<ExportFormat, Error> {
         match (self.format, &self.output) {
             (Some(format), _) => Ok(format),
@@ -143,12 +143,33 @@ impl Args {
         }
     }
 
+    /// Returns the style: the requested one, that of a template, or that of the session. A session that asks for a
+    /// template gets the default style without one.
+    fn style(&self, own: &ExportSettings) -> ExportStyle {
+        let own = own.style.as_deref().and_then(|style| style.parse().ok());
+        let own = own.filter(|own| *own != ExportStyle::Custom);
+        let custom = self.template.is_some().then_some(ExportStyle::Custom);
+        self.style.or(custom).or(own).unwrap_or_default()
+    }
+
     fn choices(
         &self,
         format: ExportFormat,
+        own: &ExportSettings,
         reader: &dyn SessionReader,
     ) -> Result<ExportOptions, Error> {
-        let mut choices = ExportOptions::defaults_for(format, self.style);
+        let mut choices = ExportOptions::defaults_for(format, self.style(own));
+        // Another style has its own defaults.
+        if self.style.is_none_or(|style| Some(style.as_str()) == own.style.as_deref()) {
+            let parts = [
+                (ExportPart::Metadata, own.metadata),
+                (ExportPart::Snapshots, own.snapshots),
+                (ExportPart::Ooc, own.ooc),
+            ];
+            for (part, wanted) in parts {
+                wanted.into_iter().for_each(|wanted| choices.set(part, wanted));
+            }
+        }
         for (parts, wanted) in [(&self.with, true), (&self.without, false)] {
             for part in parts {
                 choices.set(*part, wanted);
@@ -181,14 +202,14 @@ impl Args {
     fn template(&self) -> Result<Option<(String, String)>, Error> {
         let Some(path) = &self.template else {
             return match self.style {
-                ExportStyle::Custom => {
+                Some(ExportStyle::Custom) => {
                     Err(Error::new(Exit::Usage, "the custom style requires a template")
                         .hint("name the file with --template"))
                 }
                 _ => Ok(None),
             };
         };
-        if self.style != ExportStyle::Custom {
+        if self.style.is_some_and(|style| style != ExportStyle::Custom) {
             return Err(Error::new(Exit::Usage, "a template requires the custom style")
                 .hint("add --style custom"));
         }
@@ -215,24 +236,16 @@ fn exported(format: ExportFormat, choices: &ExportOptions) -> ExportRecord {
     }
 }
 
-/// Records the export in the session, if the format supports that. A failure does not affect the export.
-fn note(args: &Args, context: &Context, found: &FoundSession, exported: &ExportRecord) -> bool {
-    let export_log = found.layout.capabilities().export_log.filter(|_| args.branch.is_none());
-    let Some(export_log) = export_log else { return false };
-    let noted = || -> Result<(), Error> {
-        let found = context.find_to_write(&found.root.shown(&found.place.path))?;
-        let store = found.root.store();
-        let done = export_log.record_export(&store, &found.place, exported, settings::now());
-        done.map_err(|error| found.failed(error))?;
-        found.root.close()
-    };
-    match noted() {
-        Ok(()) => true,
-        Err(error) => {
-            Output::status(&format!("the export was not recorded in the session: {error}"));
-            false
-        }
-    }
+/// Saves the settings of the export in the session.
+fn save(context: &Context, found: &FoundSession, exported: &ExportRecord) -> Result<(), Error> {
+    let log = found.layout.capabilities().export_log;
+    let log = log.ok_or_else(|| found.layout.unsupported("export settings"))?;
+    let found = context.find_to_write(&found.root.shown(&found.place.path))?;
+    let store = found.root.store();
+    let done = log.record_export(&store, &found.place, exported, settings::now());
+    done.map_err(|error| found.failed(error))?;
+    drop(store);
+    found.root.close()
 }
 
 /// How many missing characters are named.
@@ -334,14 +347,21 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Some(branch) => main.open_branch(branch).map_err(failed)?,
         None => main,
     };
-    let choices = args.choices(format, &*reader)?;
+    let own = match found.layout.capabilities().export_log {
+        Some(log) => log.export_settings(&reader.metadata().map_err(failed)?),
+        None if args.save_settings => {
+            return Err(Error::from(found.layout.unsupported("export settings")).into());
+        }
+        None => ExportSettings::default(),
+    };
+    let choices = args.choices(format, &own, &*reader)?;
     let template = template.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
     let now = settings::now();
     let export = Export {
         summary: &summary,
         reader: &*reader,
         choices: &choices,
-        mask: args.masks(format).then(|| SecretRules::standard() as &dyn SecretMask),
+        mask: (args.redact || !args.no_mask).then(|| SecretRules::standard() as &dyn SecretMask),
         template,
         now,
     };
@@ -357,13 +377,21 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         },
     };
     context.out.flush()?;
+    let mut failure = None;
     if let Some(file) = args.file() {
         let exported = exported(format, &choices);
-        let noted = note(args, context, &found, &exported);
+        if args.save_settings {
+            failure = save(context, &found, &exported).err();
+        }
+        let noted = args.save_settings && failure.is_none();
         answer(context, &found.place.id, &exported, file, &done, noted)?;
     }
     print_findings(&done.findings);
     mention_masked(&done);
     mention_missing(&done);
+    if let Some(error) = failure {
+        Output::status(&format!("the settings were not saved in the session: {error}"));
+        return Ok(Exit::Request);
+    }
     Ok(exit_after(&done.findings))
 }

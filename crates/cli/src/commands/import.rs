@@ -8,7 +8,7 @@ use everturn::format::SessionError;
 use everturn::game::{ImportOutcome, Migration};
 use everturn::model::RecordCounts;
 use everturn::names::{FilePath, Name, SessionId};
-use everturn::store::{FileStore, Store};
+use everturn::store::{FileStore, MemoryStore, Store};
 use everturn::{chatlog, chatlog_import};
 use serde_json::json;
 
@@ -17,7 +17,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
-use crate::output::{Output, escape_controls};
+use crate::output::{Output, count_noun, escape_controls};
 use crate::sessions::{Candidate, FoundSession, LookupResult};
 use crate::{games, settings};
 
@@ -28,9 +28,10 @@ use crate::{games, settings};
 /// metadata and turns, and listed. A chat log (a JSON document whose type is "chat-log") is copied
 /// byte for byte to chats/ID.json. The SQLite database of the program that plays chat logs is
 /// converted to one chat log per session, with the characters, lorebooks and support tools that the
-/// sessions reference. With --dry-run, files of other programs (see `everturn sources`) are read
-/// too, and nothing is written: each record is counted as kept, repaired or quarantined. The file
-/// is not changed. Importing the same file again has no effect.
+/// sessions reference; messages whose session is lost become a session of their own. With --dry-run
+/// nothing is written, and files of other programs (see `everturn sources`) are read, too: each
+/// record is counted as kept, repaired or quarantined. The file is not changed. Importing the same
+/// file again has no effect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,6 +39,7 @@ Examples:
   everturn import --id second-try old-session.json
   everturn import beginning.chat-log.json
   everturn import database.sqlite
+  everturn import --dry-run database.sqlite
   everturn import --dry-run ~/.codex/sessions/2026/01/01/rollout-1.jsonl")]
 pub(crate) struct Args {
     /// The file to import
@@ -95,6 +97,24 @@ fn is_database(path: &Path) -> Result<bool, Error> {
     Ok(start == SQLITE)
 }
 
+/// What an import has to say about a row or a document: where, and what.
+fn database_notes(report: &chatlog_import::ImportReport) -> Vec<(String, String)> {
+    let mut notes = Vec::new();
+    for note in &report.notes {
+        let place = note.row.map_or(note.table.clone(), |row| format!("{} {row}", note.table));
+        notes.push((place, note.what.clone()));
+    }
+    for id in &report.lost {
+        let what = "its text was lost by the program that saved it".to_owned();
+        notes.push((format!("message {id}"), what));
+    }
+    for row in &report.set_aside {
+        let what = format!("not imported: {}: {}", row.why, row.content.to_line());
+        notes.push((format!("{} {}", row.table, row.row), what));
+    }
+    notes
+}
+
 /// Imports chat logs from a database, with the records they refer to.
 fn database(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if args.id.is_some() {
@@ -104,62 +124,80 @@ fn database(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (dir, name) = split_path(&args.file)?;
     let found = chatlog_import::read(&dir, &name)
         .map_err(|cause| Error::new(Exit::Request, cause.to_string()))?;
-    let (file_store, store) = games::open_game_store(context.root.as_deref())?;
-    let archiver = chatlog::store_import(&store, &found);
-    let archiver = archiver.map_err(|error| Error::from(SessionError::from(error)))?;
-    drop(store);
-    file_store.close().map_err(Error::from)?;
-    let archived: Vec<&chatlog::StoredDocument> =
-        archiver.others.iter().chain(&archiver.logs).collect();
-    let report = &found.report;
-    let mut notes: Vec<(String, String)> = Vec::new();
-    for note in &report.notes {
-        let place = note.row.map_or(note.table.clone(), |row| format!("{} {row}", note.table));
-        notes.push((place, note.what.clone()));
-    }
-    for id in &report.lost {
-        notes.push((
-            format!("message {id}"),
-            "its text was lost by the program that saved it".to_owned(),
-        ));
-    }
-    for row in &report.set_aside {
-        let what = format!("{}: {}", row.why, row.content.to_line());
-        notes.push((format!("{} {}", row.table, row.row), what));
-    }
-    let kept =
-        archived.iter().filter_map(|document| Some((document.id.clone(), document.note.clone()?)));
-    notes.extend(kept);
+    let stored = match args.dry_run {
+        true => chatlog::store_import(&scratch_store(), &found)
+            .map_err(|error| Error::from(SessionError::from(error)))?,
+        false => store_database(context, &found)?,
+    };
+    let documents: Vec<&chatlog::StoredDocument> =
+        stored.others.iter().chain(&stored.logs).collect();
+    let mut notes = database_notes(&found.report);
+    let noted = documents.iter();
+    notes.extend(noted.filter_map(|document| Some((document.id.clone(), document.note.clone()?))));
+    let is_whole = found.report.set_aside.is_empty()
+        && found.report.recovered.is_empty()
+        && documents.iter().all(|document| document.path.is_some());
+    let exit = if is_whole { Exit::Success } else { Exit::Findings };
     if context.json {
-        let sessions: Vec<&str> = archiver.logs.iter().map(|log| log.id.as_str()).collect();
+        let sessions: Vec<&str> = stored.logs.iter().map(|log| log.id.as_str()).collect();
         let notes: Vec<_> =
             notes.iter().map(|(path, why)| json!({"path": path, "why": why})).collect();
-        let new = archived.iter().filter(|document| document.new).count();
+        let new = documents.iter().filter(|document| document.new).count();
         let document = json!({
-            "sessions": sessions, "documents": archiver.others.len(), "new": new, "notes": notes,
+            "sessions": sessions, "recovered": found.report.recovered,
+            "documents": stored.others.len(), "new": new, "notes": notes,
         });
         writeln!(context.out, "{document}")?;
-        return Ok(Exit::Success);
+        return Ok(exit);
     }
     for (path, why) in notes {
-        writeln!(context.out, "{path}: {why}")?;
+        writeln!(context.out, "{}", escape_controls(&format!("{path}: {why}")))?;
     }
     context.out.flush()?;
-    for log in &archiver.logs {
-        Output::status(&match log.new {
-            true => format!("session {}", log.id),
-            false => format!("session {} already exists", log.id),
+    for (log, read) in stored.logs.iter().zip(&found.logs) {
+        let messages = read.document.len_at(&["messages"]).unwrap_or(0);
+        let messages = count_noun(messages as u64, "message", "messages");
+        let id = escape_controls(&log.id);
+        Output::status(&match (args.dry_run, log.new) {
+            (true, _) => format!("session {id}: {messages}; nothing was written"),
+            (false, true) => format!("session {id}: {messages}"),
+            (false, false) => format!("session {id} already exists"),
         });
     }
-    Ok(Exit::Success)
+    Ok(exit)
+}
+
+fn store_database(
+    context: &Context,
+    found: &chatlog_import::DatabaseImport,
+) -> Result<chatlog::StoredImport, Error> {
+    let (file_store, store) = games::open_game_store(context.root.as_deref())?;
+    let stored = chatlog::store_import(&store, found);
+    let stored = stored.map_err(|error| Error::from(SessionError::from(error)))?;
+    drop(store);
+    file_store.close().map_err(Error::from)?;
+    Ok(stored)
+}
+
+/// A store in memory, for the outcome of an import into an empty root.
+fn scratch_store() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::default())
 }
 
 fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, EarlyExit> {
-    let (file_store, store) = games::open_game_store(context.root.as_deref())?;
-    let done = chatlog::import(&store, bytes, args.id.as_deref());
-    let done = done.map_err(|error| Error::from(SessionError::from(error)))?;
-    drop(store);
-    file_store.close().map_err(Error::from)?;
+    let import = |store: &Arc<dyn Store>| {
+        let done = chatlog::import(store, bytes, args.id.as_deref());
+        done.map_err(|error| Error::from(SessionError::from(error)))
+    };
+    let done = if args.dry_run {
+        import(&scratch_store())?
+    } else {
+        let (file_store, store) = games::open_game_store(context.root.as_deref())?;
+        let done = import(&store)?;
+        drop(store);
+        file_store.close().map_err(Error::from)?;
+        done
+    };
     if context.json {
         let document = json!({
             "session": done.id, "turns": done.messages, "new": done.new, "notes": [],
@@ -167,8 +205,9 @@ fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, Ea
         writeln!(context.out, "{document}")?;
         return Ok(Exit::Success);
     }
+    let end = if args.dry_run { "; nothing was written" } else { "" };
     Output::status(&match done.new {
-        true => format!("session {}: messages {}", done.id, done.messages),
+        true => format!("session {}: messages {}{end}", done.id, done.messages),
         false => format!("session {} was imported before", done.id),
     });
     Ok(Exit::Success)
@@ -251,12 +290,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let asked = args.id.as_deref().map(SessionId::parse).transpose().map_err(Error::from)?;
     let now = settings::now();
     if is_database(&args.file)? {
-        refuse_dry_run(args)?;
         return database(args, context);
     }
     let bytes = read(&args.file)?;
     if chatlog::is_chat_log(&bytes) {
-        refuse_dry_run(args)?;
         return chat_log(args, context, &bytes);
     }
     let migration = Migration::read(&bytes, asked.as_ref(), now);

@@ -1,15 +1,27 @@
 //! `everturn linggen`: commands for Linggen's home only.
 
+mod agent;
+mod daemon;
+mod log;
+mod session;
+mod skill;
+mod specs;
+
+use everturn::linggen::FORMAT;
+
 use super::{Context, mission, permissions, plan, project};
 use crate::error::EarlyExit;
 use crate::exit::Exit;
+use crate::linggen::require_format;
 
-/// Projects, missions, plans and permissions in Linggen's home
+/// Projects, missions, plans, agents and other parts of Linggen's home
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   everturn linggen project list
-  everturn linggen plan list")]
+  everturn linggen plan list
+  everturn linggen skill list
+  everturn linggen log show")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: LinggenCommand,
@@ -21,14 +33,24 @@ enum LinggenCommand {
     Mission(mission::Args),
     Plan(plan::Args),
     Permissions(permissions::Args),
+    Agent(agent::Args),
+    Skill(skill::Args),
+    Session(session::Args),
+    Log(log::Args),
+    Daemon(daemon::Args),
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    context.layout = Some(everturn::linggen::FORMAT.name().to_owned());
+    require_format(context, FORMAT)?;
     match &args.command {
         LinggenCommand::Project(args) => project::run(args, context),
         LinggenCommand::Mission(args) => mission::run(args, context),
         LinggenCommand::Plan(args) => plan::run(args, context),
         LinggenCommand::Permissions(args) => permissions::run(args, context),
+        LinggenCommand::Agent(args) => agent::run(args, context),
+        LinggenCommand::Skill(args) => skill::run(args, context),
+        LinggenCommand::Session(args) => session::run(args, context),
+        LinggenCommand::Log(args) => log::run(args, context),
+        LinggenCommand::Daemon(args) => daemon::run(args, context),
     }
 }

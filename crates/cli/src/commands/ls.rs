@@ -25,7 +25,9 @@ const STATUSES: [&str; 6] = ["active", "paused", "completed", "archived", "helpe
 /// List sessions, most recently changed first
 ///
 /// Only the metadata of the sessions is read, and only if it has changed since the last run. A
-/// session with damaged metadata is still listed, and the damage is reported on stderr.
+/// session with damaged metadata is still listed, and the damage is reported on stderr. A session
+/// that another process keeps busy, or whose last commits cannot be shown, is listed with the
+/// status unknown, and the exit status is then 5 or 4.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -199,8 +201,15 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         let sought = args.sought(context.layout.as_deref());
         Output::status(&format!("there are no {sought} in {}", collection.place()));
     }
+    let listed = sessions.iter().flat_map(|session| &session.summary.findings);
+    let codes: BTreeSet<FindingCode> = findings.iter().chain(listed).map(|one| one.code).collect();
     // A list that lacks unreadable sessions is incomplete.
     let unreadable = |finding: &Finding| finding.code == FindingCode::Unreadable;
     let incomplete = collection.is_incomplete || findings.iter().any(unreadable);
-    Ok(if incomplete { Exit::Request } else { Exit::Success })
+    Ok(match incomplete {
+        _ if codes.contains(&FindingCode::CannotReplay) => Exit::Damaged,
+        true => Exit::Request,
+        false if codes.contains(&FindingCode::Busy) => Exit::Busy,
+        false => Exit::Success,
+    })
 }

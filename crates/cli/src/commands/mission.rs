@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use everturn::linggen::{Mission, MissionAgent, clear_mission, missions, set_mission};
+use everturn::linggen::{
+    Mission, MissionAgent, ProjectPath, clear_mission, find_project, missions, scheduled_missions,
+    set_mission,
+};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -10,7 +13,8 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
 use crate::linggen::{
-    open_home, open_home_to_change, open_home_to_write, project, project_to_write, retry_linggen,
+    open_home_if_present, open_home_to_change, open_home_to_write, project, project_path,
+    project_to_write, retry_linggen,
 };
 use crate::open_root::OpenRoot;
 use crate::output::{Output, escape_controls};
@@ -100,18 +104,53 @@ fn print(mission: &Mission, root: &OpenRoot, context: &mut Context) -> Result<()
     writeln!(context.out, "{}", escape_controls(&line))
 }
 
+/// Prints the missions of newer programs, which have a schedule, as far as they are for this project or for any.
+fn list_scheduled(
+    root: &OpenRoot,
+    project: &ProjectPath,
+    context: &mut Context,
+) -> Result<(), EarlyExit> {
+    let (missions, findings) = scheduled_missions(&root.store()).map_err(Error::from)?;
+    for mission in missions {
+        let field = |key: &str| mission.fields.get(key).and_then(Value::as_str);
+        let of = field("project").or_else(|| field("cwd"));
+        if of.is_some_and(|of| of.trim_end_matches('/') != project.as_str()) {
+            continue;
+        }
+        let active = mission.fields.get("enabled").and_then(Value::as_bool).unwrap_or(true);
+        if context.json {
+            let line = json!({
+                "id": mission.id, "text": mission.text, "active": active,
+                "schedule": field("schedule"), "path": root.shown(&mission.dir),
+            });
+            writeln!(context.out, "{line}")?;
+            continue;
+        }
+        let mark = if active { "active" } else { "ended " };
+        let schedule = field("schedule").unwrap_or("?");
+        let line = format!("{mark}  {schedule}  {}: {}", mission.id, mission.text);
+        writeln!(context.out, "{}", escape_controls(&line.replace('\n', " ")))?;
+    }
+    context.out.flush()?;
+    print_findings(&findings);
+    Ok(())
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let named = args.project.as_deref();
     match &args.what {
         MissionCommand::List => {
-            let root = open_home(context)?;
-            let found =
-                missions(&root.store(), &project(&root, named)?.dir).map_err(Error::from)?;
-            for mission in &found.missions {
-                print(mission, &root, context)?;
+            let Some(root) = open_home_if_present(context)? else { return Ok(Exit::Success) };
+            let path = project_path(named)?;
+            if let Some(project) = find_project(&root.store(), &path).map_err(Error::from)? {
+                let found = missions(&root.store(), &project.dir).map_err(Error::from)?;
+                for mission in &found.missions {
+                    print(mission, &root, context)?;
+                }
+                context.out.flush()?;
+                print_findings(&found.findings);
             }
-            context.out.flush()?;
-            print_findings(&found.findings);
+            list_scheduled(&root, &path, context)?;
         }
         MissionCommand::Set { text, agents } => {
             let agents: Vec<MissionAgent> =

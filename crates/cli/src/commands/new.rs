@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::format_names::layouts;
 use crate::json::JsonObject;
 use crate::open_root::OpenRoot;
-use crate::{agent_homes, input, linggen, settings};
+use crate::{input, linggen, settings};
 
 /// Create a session
 ///
@@ -45,6 +45,7 @@ The fields of a Linggen session:
 
 The fields of a Codelia session:
   {"meta":{"codelia_workspace_root":"/srv/app"}}
+  the default workspace is the current directory.
 
 The fields of a chat log:
   any part of the document, such as {"session":{"support_tools":[…]}}, and
@@ -85,7 +86,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
 
-    /// The title of a chat log
+    /// The title of a chat log or a Linggen session
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
@@ -116,7 +117,6 @@ impl Args {
             text(campaign::FORMAT, "actor", &self.actor),
             text(campaign::FORMAT, "world", &self.world),
             text(campaign::FORMAT, "map", &self.map),
-            text(chatlog::FORMAT, "title", &self.title),
             text(chatlog::FORMAT, "series", &self.series),
         ];
         party.into_iter().chain(texts.into_iter().flatten()).collect()
@@ -129,8 +129,24 @@ impl Args {
         let mut options = self.options();
         let is_linggen = layout == everturn::linggen::FORMAT;
         if self.project.is_some() || (is_linggen && fields.value_at(&["project"]).is_none()) {
-            let project = linggen::project_path(self.project.as_deref())?;
+            let project = linggen::existing_project_path(self.project.as_deref())?;
             options.push((everturn::linggen::FORMAT, "project", project.as_str().into()));
+        }
+        if let Some(title) = &self.title {
+            let of = if is_linggen { everturn::linggen::FORMAT } else { chatlog::FORMAT };
+            options.push((of, "title", title.as_str().into()));
+        }
+        if layout == everturn::codelia::FORMAT {
+            // Codelia lists only the sessions of the current workspace.
+            let workspace = ["meta", WORKSPACE];
+            if fields.value_at(&workspace).is_none() {
+                let here = Value::from(settings::project()?);
+                let here = JsonTree::from_value(&here).unwrap_or_else(|_| JsonTree::null());
+                let set = Delta::set(DeltaPath::array(workspace), here);
+                set.apply(&mut fields).map_err(|cause| {
+                    Error::new(Exit::Request, "meta is not an object").caused_by(cause)
+                })?;
+            }
         }
         for (of, key, value) in options {
             if layout != of {
@@ -147,6 +163,9 @@ impl Args {
         Ok(fields)
     }
 }
+
+/// The member of a Codelia session's metadata with its workspace.
+const WORKSPACE: &str = "codelia_workspace_root";
 
 /// How many IDs are tried before giving up.
 const TRIES: u64 = 1000;
@@ -204,6 +223,7 @@ fn create(
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let unknown = || Error::new(Exit::Internal, format!("unknown format {}", args.kind));
     let layout = format::find(&args.kind).ok_or_else(unknown)?;
+    linggen::require_format(context, layout)?;
     let config = args.config.as_ref().map(|text| input::tree(text, "--config")).transpose()?;
     let fields = args.fields(layout)?;
     let id = args.id.clone().or_else(|| fields.string_at(&["sessionId"]));
@@ -211,7 +231,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         check_session_id(id)?;
     }
     let new = NewSession { id: String::new(), name: args.name.clone(), config, fields };
-    let root = OpenRoot::create(&agent_homes::root(context.root.as_deref(), Some(layout.name()))?)?;
+    let root = OpenRoot::create(&context.root_dir()?)?;
     let editor = create(layout, &root, new, id).map_err(|error| match error {
         SessionError::Request { what } => {
             Error::new(Exit::Request, what).hint("everturn new --help")

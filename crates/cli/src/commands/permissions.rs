@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use everturn::disk::RealDisk;
-use everturn::linggen::{allow, allowed, revoke};
-use everturn::store::{FileStore, Store};
+use everturn::linggen::{FORMAT, allow, allowed, revoke};
+use everturn::store::Store;
 use serde_json::json;
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::linggen::{project_path, retry_linggen};
+use crate::linggen::{project_path, require_format, retry_linggen};
 use crate::output::{Output, escape_controls};
-use crate::store_errors;
+use crate::{agent_homes, outside};
 
 /// List, allow or revoke tool permissions of a workspace
 ///
@@ -65,19 +64,14 @@ Examples:
 
 /// Returns the permissions of a workspace that may have no settings yet.
 fn read_allowed(dir: &std::path::Path) -> Result<Vec<String>, Error> {
-    let disk = match RealDisk::open(dir) {
-        Ok(disk) => disk,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            let what = format!("cannot open {}", dir.display());
-            return Err(Error::new(Exit::Request, what).caused_by(error));
-        }
-    };
-    let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(Arc::new(disk))?);
-    Ok(allowed(&store)?)
+    match agent_homes::open_if_present(dir)? {
+        Some(store) => Ok(allowed(&store)?),
+        None => Ok(Vec::new()),
+    }
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    require_format(context, FORMAT)?;
     let workspace = PathBuf::from(project_path(args.project.as_deref())?.as_str());
     if !workspace.is_dir() {
         let what = format!("there is no directory {}", workspace.display());
@@ -86,7 +80,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let dir = workspace.join(".linggen");
     let mut changed = Vec::new();
     if let PermissionsCommand::Allow { tools } | PermissionsCommand::Revoke { tools } = &args.what {
-        let files = store_errors::open_store(&dir)?;
+        let files = outside::open_to_write(&dir)?;
         let store: Arc<dyn Store> = Arc::new(files.clone());
         for tool in tools {
             let is_change = match &args.what {

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::linggen::{open_home, open_home_to_change, open_home_to_write, retry_linggen};
+use crate::linggen::{
+    open_home, open_home_if_present, open_home_to_change, open_home_to_write, retry_linggen,
+};
 use crate::output::{Output, escape_controls};
 
 /// List, show or change Linggen plans
@@ -47,6 +49,7 @@ Examples:
   everturn linggen plan show refactor-auth-module")]
     Show {
         /// The name of the plan
+        #[arg(value_name = "PLAN")]
         name: String,
     },
     /// Set the mark of an item
@@ -56,6 +59,7 @@ Examples:
   everturn linggen plan check refactor-auth-module 2 --as in-progress")]
     Check {
         /// The name of the plan
+        #[arg(value_name = "PLAN")]
         name: String,
 
         /// The number of the item, counted from 1
@@ -71,6 +75,7 @@ Examples:
   everturn linggen plan add refactor-auth-module 'Write tests' --description 'for the new paths'")]
     Add {
         /// The name of the plan
+        #[arg(value_name = "PLAN")]
         name: String,
 
         /// The title of the item
@@ -101,6 +106,7 @@ Examples:
   everturn linggen plan status refactor-auth-module completed")]
     Status {
         /// The name of the plan
+        #[arg(value_name = "PLAN")]
         name: String,
 
         /// The new status
@@ -156,7 +162,7 @@ fn print(name: &str, plan: &Plan, context: &mut Context) -> Result<(), EarlyExit
 }
 
 fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
-    let root = open_home(context)?;
+    let Some(root) = open_home_if_present(context)? else { return Ok(Exit::Success) };
     let store = root.store();
     let mut exit = Exit::Success;
     for name in plans(&store).map_err(Error::from)? {

@@ -1,11 +1,15 @@
 //! `everturn play`: plays a campaign at the prompt.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use everturn::campaign::{Campaign, CampaignWriter, NewCampaign, create};
+use everturn::campaign::{self, Campaign, CampaignWriter, NewCampaign, create};
 use everturn::format::SessionError;
+use everturn::model::SessionSummary;
 use everturn::names::SessionId;
+use everturn::store::Store;
 use everturn::tree::JsonTree;
+use jiff::Timestamp;
 
 use super::Context;
 use crate::campaigns::find_campaign;
@@ -23,8 +27,8 @@ use crate::sources::STORAGE;
 ///
 /// Without a campaign, continues the campaign in the root that was played last (never a branch that
 /// a rewind left), or creates a new one if there is none. The default root is ./storage. Every turn
-/// is saved by the time its answer is shown. Lines that start with a slash are commands; /help
-/// lists them.
+/// is saved before the next line is read; an answer that is shown while it arrives is saved when it
+/// is complete. Lines that start with a slash are commands; /help lists them.
 ///
 /// Without a terminal, each line of the input is a turn or a command, and the exit status is 1 if
 /// one of them fails.
@@ -60,27 +64,59 @@ pub(crate) struct Args {
     narrator: NarratorArgs,
 }
 
-/// Returns the campaign to play if none is named: the most recent one, or a new one.
-fn choose(args: &Args, root: &OpenRoot) -> Result<SessionId, Error> {
+/// Returns the campaign to play if none is named: the most recent one, or a new one. Fails if a damaged campaign may be
+/// the most recent one.
+fn choose(args: &Args, root: &OpenRoot, context: &Context) -> Result<SessionId, Error> {
     let store = root.store();
     if !args.new {
-        let (mut known, findings) = everturn::campaign::FORMAT.list(&store)?;
+        let (mut known, findings) = campaign::FORMAT.list(&store)?;
         print_findings(&findings);
+        let damaged = damaged_campaigns(&store, &known)?;
         known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));
         // A fork without turns of its own ranks after its parent.
         known.sort_by(|a, b| (b.updated, &a.session.id).cmp(&(a.updated, &b.session.id)));
+        let mut latest = None;
         for summary in known {
             let id = SessionId::parse(&summary.session.id)?;
             let lineage = Campaign::open(root.store(), &id)?.lineage();
             let is_left_behind =
                 lineage.is_ok_and(|lineage| lineage.is_some_and(|from| from.kind == "rewind"));
             if !is_left_behind {
-                return Ok(id);
+                latest = Some((id, summary.updated));
+                break;
             }
+        }
+        let is_older = |time: Option<Timestamp>| {
+            latest.as_ref().is_some_and(|(_, latest)| time.is_some() && time < *latest)
+        };
+        if let Some((id, _)) = damaged.iter().find(|(_, time)| !is_older(*time)) {
+            let what = format!("campaign {id} is damaged, and may be the one that was played last");
+            let repair = context.next_command(&format!("repair {id}"));
+            return Err(Error::new(Exit::Damaged, what).hint(repair));
+        }
+        if let Some((id, _)) = latest {
+            return Ok(id);
         }
     }
     let new = NewCampaign { party: args.party.clone(), ..NewCampaign::default() };
     Ok(create(&store, &new, settings::now())?)
+}
+
+/// Returns the campaigns that cannot be read, with the times of their last turns as far as they are known.
+fn damaged_campaigns(
+    store: &Arc<dyn Store>,
+    known: &[SessionSummary],
+) -> Result<Vec<(SessionId, Option<Timestamp>)>, Error> {
+    let summary = |id: &SessionId| known.iter().find(|known| known.session.id == id.as_str());
+    let mut damaged = Vec::new();
+    for id in campaign::list(store)? {
+        match summary(&id) {
+            None => damaged.push((id, None)),
+            Some(summary) if summary.status == "unknown" => damaged.push((id, summary.updated)),
+            Some(_) => {}
+        }
+    }
+    Ok(damaged)
 }
 
 /// Returns a seed that a campaign and its branches share.
@@ -99,6 +135,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             let is_id = context.root.is_none() && !name.contains('/');
             if is_id && find_campaign(context, name).is_err() {
                 context.root = Some(PathBuf::from(STORAGE));
+                context.is_root_named = true;
             }
             let found = find_campaign(context, name)?;
             let id = SessionId::parse(&found.place.id).map_err(Error::from)?;
@@ -107,7 +144,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         None => {
             let path = context.root.clone().unwrap_or_else(|| PathBuf::from(STORAGE));
             let root = OpenRoot::create(&path)?;
-            let id = choose(args, &root)?;
+            let id = choose(args, &root, context)?;
             (root, id)
         }
     };

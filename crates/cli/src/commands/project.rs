@@ -10,7 +10,9 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
 use crate::json::JsonObject;
-use crate::linggen::{open_home, open_home_to_change, project_path, retry_linggen};
+use crate::linggen::{
+    open_home, open_home_if_present, open_home_to_change, project_path, retry_linggen,
+};
 use crate::open_root::OpenRoot;
 use crate::output::{Output, escape_controls};
 use crate::settings;
@@ -109,7 +111,7 @@ fn print(
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
         ProjectCommand::List => {
-            let root = open_home(context)?;
+            let Some(root) = open_home_if_present(context)? else { return Ok(Exit::Success) };
             let found = projects(&root.store()).map_err(Error::from)?;
             for project in &found.projects {
                 line(project, &root, context)?;

@@ -1,21 +1,14 @@
-//! `everturn run`: shows the recorded runs of an agent.
-
-use std::sync::Arc;
-
-use everturn::codelia::{CodeliaHome, RunLogs, RunSummary, ToolOutputs};
-use everturn::store::Store;
-use serde_json::json;
+//! `everturn run`: shows and records the runs of an agent.
 
 use super::Context;
-use crate::agent_homes::{AgentHome, AgentKind, home_of};
+use crate::agent_homes::{AgentKind, home_of};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
-use crate::linggen;
-use crate::output::{Output, escape_controls};
+use crate::{codelia, linggen};
 
-/// List and show the runs of an agent
+/// List, show and record the runs of an agent
 ///
 /// A run is one unit of work of an agent in a session. Tool outputs are kept in a cache, which can
 /// be cleared. Requires `--layout`, because not every home has runs.
@@ -24,12 +17,14 @@ use crate::output::{Output, escape_controls};
   everturn run list --layout codelia
   everturn run list --session 3f2a --layout codelia --json
   everturn run show 0b1c --layout codelia
+  everturn run end 0b1c --layout codelia
   everturn run list --layout linggen
   everturn run evict --most 100000000 --layout codelia
 
 A line of the list with --json:
   {"id":"0b1c…","session":"3f2a…","started":"2026-01-01T10:00:00Z","status":"completed","path":"…"}
-The records of `run show` are printed as they are stored, one per line."#)]
+Output of begin, end and fail with --json:
+  {"run":"0b1c…"}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: RunCommand,
@@ -43,21 +38,77 @@ Examples:
   everturn run list --layout codelia
   everturn run list --session 3f2a --layout codelia --json")]
     List {
-        /// Only runs of this session
-        #[arg(long, value_name = "ID")]
+        /// Only runs of this session: its ID or a unique prefix, a path, or `latest`
+        #[arg(long, value_name = "SESSION")]
         session: Option<String>,
 
         /// The maximum number of runs
-        #[arg(long, value_name = "N", default_value_t = 50)]
-        most: usize,
+        #[arg(long, visible_alias = "most", value_name = "N", default_value_t = 50)]
+        limit: usize,
     },
-    /// Print the records of a run
+    /// Print a run as a transcript
     #[command(after_help = "\
 Examples:
-  everturn run show 0b1c --layout codelia")]
+  everturn run show 0b1c --layout codelia
+  everturn run show 0b1c --raw --layout codelia")]
     Show {
         /// The run: its ID or a prefix of it
+        #[arg(value_name = "RUN")]
         run: String,
+
+        /// Print the records as they are stored, one per line
+        #[arg(long)]
+        raw: bool,
+    },
+    /// Record the start of a run, and print its ID
+    #[command(after_help = "\
+Examples:
+  everturn run begin --session 3f2a --text 'List the files' --layout codelia
+  everturn run begin --agent ling --layout linggen")]
+    Begin {
+        /// The session: its ID or a unique prefix, a path, or `latest`
+        #[arg(long, value_name = "SESSION")]
+        session: Option<String>,
+
+        /// What the user asked for, or a short description
+        #[arg(long, value_name = "TEXT")]
+        text: Option<String>,
+
+        /// The agent of a Linggen run
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+    },
+    /// Record that a run has ended, also one whose program has died
+    #[command(after_help = "\
+Examples:
+  everturn run end 0b1c --layout codelia
+  everturn run end 0b1c --cancelled --layout linggen
+  everturn run end --stale --layout linggen")]
+    End {
+        /// The run: its ID or a prefix of it
+        #[arg(value_name = "RUN", required_unless_present = "stale")]
+        run: Option<String>,
+
+        /// It was cancelled
+        #[arg(long)]
+        cancelled: bool,
+
+        /// End all runs of Linggen whose program is gone, as failed
+        #[arg(long, conflicts_with_all = ["run", "cancelled"])]
+        stale: bool,
+    },
+    /// Record that a run has failed
+    #[command(after_help = "\
+Examples:
+  everturn run fail 0b1c --text 'out of memory' --layout codelia")]
+    Fail {
+        /// The run: its ID or a prefix of it
+        #[arg(value_name = "RUN")]
+        run: String,
+
+        /// The reason
+        #[arg(long, value_name = "TEXT")]
+        text: Option<String>,
     },
     /// List the tool outputs to remove to meet a size limit, and remove them with --yes
     #[command(after_help = "\
@@ -75,115 +126,90 @@ Examples:
     },
 }
 
-/// Returns the status of a run. A run without an end may be active, or was aborted.
-fn status(run: &RunSummary) -> &str {
-    run.outcome.as_deref().unwrap_or("unfinished")
+/// Returns the ID of the session that the user named.
+fn session_id(context: &Context, named: Option<&str>) -> Result<Option<String>, Error> {
+    named.map(|name| Ok(context.find_to_read(name)?.place.id)).transpose()
 }
 
-fn list(
-    home: &AgentHome,
-    context: &mut Context,
-    session: Option<&str>,
-    most: usize,
-) -> Result<(), EarlyExit> {
-    let codelia = CodeliaHome::new(home.state_store()?);
-    for run in RunLogs::new(&codelia).list(session, most).map_err(Error::from)? {
-        let path = home.dirs.state_dir.join(run.path.as_str());
-        if context.json {
-            let session = run.session.as_deref();
-            let mut line = JsonObject::new().text("id", &run.id);
-            line = match session {
-                Some(session) => line.text("session", session),
-                None => line.raw("session", "null"),
-            };
-            line = line.time("started", run.started).text("status", status(&run));
-            let line = line.text("path", &path.to_string_lossy());
-            writeln!(context.out, "{}", line.close())?;
-        } else {
-            let started = run.started.map_or_else(|| "?".to_owned(), |time| time.to_string());
-            let session = run.session.as_deref().unwrap_or("?");
-            let line = format!("{}  {started}  {}  session {session}", run.id, status(&run));
-            writeln!(context.out, "{}", escape_controls(&line))?;
-        }
+fn print_run(context: &mut Context, run: &str) -> Result<(), EarlyExit> {
+    match context.json {
+        true => writeln!(context.out, "{}", JsonObject::new().text("run", run).close()),
+        false => writeln!(context.out, "{run}"),
     }
-    Ok(())
-}
-
-fn show(home: &AgentHome, context: &mut Context, run: &str) -> Result<Exit, EarlyExit> {
-    let codelia = CodeliaHome::new(home.state_store()?);
-    let runs = RunLogs::new(&codelia);
-    let run = runs.find(run).map_err(Error::from)?;
-    let mut records = runs.records(&run).map_err(Error::from)?;
-    for record in &mut records {
-        let record = record.map_err(Error::from)?;
-        let line = record.message.to_line();
-        writeln!(context.out, "{}", if context.json { line } else { escape_controls(&line) })?;
-    }
-    context.out.flush()?;
-    print_findings(&records.findings);
-    if run.outcome.is_none() {
-        let last = run.last.unwrap_or_else(|| "nothing".to_owned());
-        Output::status(&format!("the run has no end record; its last record is {last}"));
-    }
-    Ok(exit_after(&records.findings))
-}
-
-fn evict(home: &AgentHome, context: &mut Context, most: u64, yes: bool) -> Result<(), EarlyExit> {
-    let codelia = CodeliaHome::new(home.state_store()?);
-    let (store, cache_alone) = home.cache_store()?;
-    let shared: Arc<dyn Store> = Arc::new(store.clone());
-    let outputs = match cache_alone {
-        true => ToolOutputs::in_cache(shared).map_err(Error::from)?,
-        false => ToolOutputs::in_home(shared),
-    };
-    let plan = outputs.plan(&codelia, most).map_err(Error::from)?;
-    for (file, bytes, why) in &plan.files {
-        if context.json {
-            let line = json!({"file": file.as_str(), "bytes": bytes, "why": why});
-            writeln!(context.out, "{line}")?;
-        } else {
-            writeln!(context.out, "{file}: {bytes} bytes; {why}")?;
-        }
-    }
-    context.out.flush()?;
-    if yes {
-        outputs.evict(&plan).map_err(Error::from)?;
-    }
-    let count = plan.files.len();
-    let done = if yes { "were removed" } else { "would be removed; re-run with --yes to apply" };
-    Output::status(&format!("{} bytes are stored; {count} outputs {done}", plan.before));
-    drop(outputs);
-    store.close().map_err(Error::from)?;
-    Ok(())
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let home = home_of(context)?;
-    match home.agent {
-        AgentKind::Codelia => {}
-        AgentKind::Linggen => {
-            return match &args.what {
-                RunCommand::List { session, most } => {
-                    linggen::runs::list(context, session.as_deref(), *most)
-                }
-                RunCommand::Show { run } => linggen::runs::show(context, run),
-                RunCommand::Evict { .. } => {
-                    let what = "Linggen does not store tool outputs separately";
-                    Err(Error::new(Exit::Request, what).into())
-                }
-            };
-        }
+    let is_codelia = match home.agent {
+        AgentKind::Codelia => true,
+        AgentKind::Linggen => false,
         AgentKind::Everturn => {
             let what = "Everturn's own home has no runs";
             return Err(Error::new(Exit::Request, what)
                 .hint("choose a home with runs, such as --layout codelia")
                 .into());
         }
-    }
+    };
     match &args.what {
-        RunCommand::List { session, most } => list(&home, context, session.as_deref(), *most)?,
-        RunCommand::Show { run } => return show(&home, context, run),
-        RunCommand::Evict { most, yes } => evict(&home, context, *most, *yes)?,
+        RunCommand::List { session, limit } => {
+            let session = session_id(context, session.as_deref())?;
+            match is_codelia {
+                true => codelia::runs::list(&home, context, session.as_deref(), *limit)?,
+                false => return linggen::runs::list(context, session.as_deref(), *limit),
+            }
+        }
+        RunCommand::Show { run, raw } => {
+            return match is_codelia {
+                true => codelia::runs::show(&home, context, run, *raw),
+                false => linggen::runs::show(context, run),
+            };
+        }
+        RunCommand::Begin { session, text, agent } => {
+            let session = session_id(context, session.as_deref())?;
+            let (session, text) = (session.as_deref(), text.as_deref());
+            let id = match (is_codelia, agent) {
+                (true, None) => codelia::runs::begin(&home, session, text)?,
+                (true, Some(_)) => {
+                    let what = "runs of Codelia have no agent";
+                    return Err(Error::new(Exit::Request, what).hint("omit --agent").into());
+                }
+                (false, agent) => {
+                    let agent = agent.as_deref().unwrap_or("ling");
+                    linggen::runs::begin(context, session, agent, text)?
+                }
+            };
+            print_run(context, &id)?;
+        }
+        RunCommand::End { stale: true, .. } => match is_codelia {
+            false => return linggen::runs::end_stale(context),
+            true => {
+                let what = "it is not known which runs of Codelia are active";
+                return Err(Error::new(Exit::Request, what).hint("name the run").into());
+            }
+        },
+        RunCommand::End { run, cancelled, .. } => {
+            let run = run.as_deref().unwrap_or_default();
+            let outcome = if *cancelled { "cancelled" } else { "completed" };
+            let id = match is_codelia {
+                true => codelia::runs::end(&home, run, outcome, None)?,
+                false => linggen::runs::end(context, run, outcome)?,
+            };
+            print_run(context, &id)?;
+        }
+        RunCommand::Fail { run, text } => {
+            let id = match is_codelia {
+                true => codelia::runs::end(&home, run, "error", text.as_deref())?,
+                false => linggen::runs::end(context, run, "failed")?,
+            };
+            print_run(context, &id)?;
+        }
+        RunCommand::Evict { most, yes } if is_codelia => {
+            codelia::runs::evict(&home, context, *most, *yes)?;
+        }
+        RunCommand::Evict { .. } => {
+            let what = "Linggen does not store tool outputs separately";
+            return Err(Error::new(Exit::Request, what).into());
+        }
     }
     Ok(Exit::Success)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::report::report_outcome;
+use crate::report::{report_close, report_outcome};
 use crate::{input, settings};
 
 /// Start or end a scene
@@ -147,7 +147,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         error => found.failed(error),
     })?;
     report_outcome(context, &found.place.id, &written, "scene")?;
-    editor.close(now).map_err(Error::from)?;
+    report_close(editor.close(now));
     found.root.close()?;
     Ok(Exit::Success)
 }

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use everturn::format::{SessionError, SessionReader, error_chain};
+use everturn::format::{SessionError, SessionReader};
 use everturn::model::Entry;
 use everturn_catalog::{
-    CatalogListing, CatalogSession, LeftOut, Query, SearchHit, SearchResults, Snippet, SortOrder,
-    SummaryDetail, UpdateReport, hit_branch, hit_entry, open_session,
+    CatalogListing, CatalogSession, LeftOut, Query, ReadProblem, SearchHit, SearchResults, Snippet,
+    SortOrder, SummaryDetail, UpdateReport, hit_branch, hit_entry, open_session,
 };
 
 use super::Context;
@@ -219,7 +219,7 @@ fn print(
     for hit in &found.hits {
         let Some(session) = sessions.sessions.get(hit.session) else { continue };
         let mut leave_out = |error: &SessionError| {
-            left_out.push(LeftOut { session: hit.session, reason: error_chain(error) });
+            left_out.push(LeftOut { session: hit.session, reason: ReadProblem::from(error) });
         };
         let reader = readers.entry(hit.session).or_insert_with(|| {
             open_session(&collection.sources, session).inspect_err(&mut leave_out).ok().flatten()
@@ -240,7 +240,7 @@ fn print(
                 continue;
             }
         };
-        let snippet = Snippet::of(&entry.text, query, WIDTH);
+        let snippet = Snippet::of(&entry.readable_text(), query, WIDTH);
         let reference = format!("{}#{}", names.of(session, collection), entry.turn);
         let printed = PrintedHit { reference, branch, session, hit, entry, snippet };
         match context.json {
@@ -286,7 +286,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     print_findings(&sessions.findings);
     let left_out = left_out.iter().chain(&updated.left_out).chain(&found.left_out);
     let archived = updated.archived.max(found.archived);
-    let is_incomplete = unread_sessions(left_out, archived, &sessions, &collection).report();
+    let unread = unread_sessions(left_out, archived, &sessions, &collection).report();
     if found.more {
         Output::status(&format!("results are limited to {}; show more with --limit", args.limit));
     }
@@ -300,9 +300,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Output::status("another process is updating the index: the newest turns may be missing");
         return Ok(Exit::Busy);
     }
-    Ok(match (is_incomplete, collection.is_incomplete) {
-        (true, _) => Exit::Damaged,
-        (false, true) => Exit::Request,
-        (false, false) => Exit::Success,
-    })
+    let is_incomplete = collection.is_incomplete.then_some(Exit::Request);
+    Ok(unread.or(is_incomplete).unwrap_or(Exit::Success))
 }

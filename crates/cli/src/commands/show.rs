@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use everturn::codelia::FULL_HISTORY;
 use everturn::format::{SessionError, SessionReader};
-use everturn::model::{Entry, MarkKind};
+use everturn::model::{Entry, EntryExtras, MarkKind, SessionBranch};
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
@@ -28,12 +29,14 @@ use crate::turns::TurnRange;
   everturn show tale --toc
   everturn show tale --from 'The temple'
   everturn show latest --branch 1af7fc5e
+  everturn show 3f2a --full
   everturn show latest --stats
 
 An entry with --json:
   {"seq":7,"turn":7,"id":"abc123-7-1","time":"2026-01-01T10:00:00Z",
    "speaker":"player","kind":"user","text":"You walk to the market."}
-  on one line; with --raw also "raw", the record as it is stored."#)]
+  on one line; also "attachments", "actions", "formatted_text" and "avatar" where
+  a message has them, and with --raw "raw", the record as it is stored."#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`; append `#TURN` to show only that turn
     session: String,
@@ -62,6 +65,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 
+    /// The whole history, also what compaction has taken out of the session
+    #[arg(long, conflicts_with = "branch")]
+    full: bool,
+
     /// Also print internal entries of programs
     #[arg(long)]
     all: bool,
@@ -69,6 +76,32 @@ pub(crate) struct Args {
     /// Print the number of entries by kind, and of records by outcome
     #[arg(long, conflicts_with_all = ["turns", "turn", "from", "raw", "toc"])]
     stats: bool,
+}
+
+/// Adds what an entry has besides its text; members for what it does not have are left out.
+fn extras(object: JsonObject, extras: &EntryExtras) -> JsonObject {
+    let list = |elements: Vec<String>| format!("[{}]", elements.join(","));
+    let mut object = object;
+    if !extras.attachments.is_empty() {
+        let attachments = extras.attachments.iter().map(|attachment| {
+            let object = JsonObject::new().text("type", &attachment.kind);
+            let object = object.text("url", &attachment.url);
+            object.text("description", &attachment.description).close()
+        });
+        object = object.raw("attachments", &list(attachments.collect()));
+    }
+    if !extras.actions.is_empty() {
+        let actions = extras.actions.iter().map(|action| {
+            JsonObject::new().text("type", &action.kind).text("text", &action.text).close()
+        });
+        object = object.raw("actions", &list(actions.collect()));
+    }
+    for (key, value) in [("formatted_text", &extras.formatted_text), ("avatar", &extras.avatar)] {
+        if let Some(value) = value {
+            object = object.text(key, value);
+        }
+    }
+    object
 }
 
 pub(super) fn json(entry: &Entry, raw: bool) -> String {
@@ -80,6 +113,7 @@ pub(super) fn json(entry: &Entry, raw: bool) -> String {
         .text("speaker", &entry.speaker)
         .text("kind", entry.kind.as_str())
         .text("text", &entry.text);
+    let object = extras(object, &entry.extras);
     let object = if raw { object.tree("raw", &entry.raw) } else { object };
     object.close()
 }
@@ -91,7 +125,7 @@ pub(super) fn text(entry: &Entry) -> String {
         heading.push_str(&format!("  {time}"));
     }
     let heading = escape_controls(&heading).replace('\n', " ");
-    let text = escape_controls(entry.text.trim_end());
+    let text = escape_controls(entry.readable_text().trim_end());
     if text.is_empty() { format!("{heading}\n") } else { format!("{heading}\n{text}\n") }
 }
 
@@ -186,7 +220,14 @@ fn stats(
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (session, turn) = context.reference(&args.session)?;
-    let (found, reader) = context.read_branch(session, args.branch.as_deref())?;
+    let (found, mut reader) = context.read_branch(session, args.branch.as_deref())?;
+    if args.full {
+        let is_full = |branch: &SessionBranch| branch.id == FULL_HISTORY;
+        let branches = reader.branches().map_err(|error| found.failed(error))?;
+        if branches.iter().any(is_full) {
+            reader = reader.open_branch(FULL_HISTORY).map_err(|error| found.failed(error))?;
+        }
+    }
     if args.toc {
         return contents(&found, &*reader, context);
     }

@@ -1,6 +1,7 @@
 //! `everturn state`: prints the state at a turn.
 
 use everturn::document::JsonStyle;
+use everturn::finding::FindingCode;
 use everturn::model::SessionState;
 use everturn::tree::JsonTree;
 
@@ -81,5 +82,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     context.out.flush()?;
     print_findings(&state.findings);
-    Ok(exit_after(&state.findings))
+    // What a torn line has changed is missing in the state.
+    let is_torn = state.findings.iter().any(|finding| finding.code == FindingCode::TornTail);
+    Ok(if is_torn { Exit::Damaged } else { exit_after(&state.findings) })
 }

@@ -1,8 +1,8 @@
 //! `everturn stats`: prints the token usage and cost of sessions.
 
-use everturn::format::{ListedSession, error_chain, open_listed};
+use everturn::format::{ListedSession, open_listed};
 use everturn::model::{RecordCounts, SessionUsage, TokenUsage};
-use everturn_catalog::lost_file;
+use everturn_catalog::{ReadProblem, lost_file};
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
@@ -19,7 +19,8 @@ use crate::unread::UnreadSessions;
 ///
 /// Each answer of a model is counted once, even if several lines repeat its usage. Without a
 /// session, all sessions of all sources are counted. Missing usage is not estimated. Sessions that
-/// cannot be read are reported on stderr, and the exit status is then 4.
+/// cannot be read are not counted but reported on stderr, and the exit status is then 4, or 5 if
+/// other processes are writing them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn stats latest
@@ -97,15 +98,19 @@ fn everything(context: &mut Context) -> Result<UsageSum, Error> {
                     usage.add(&found);
                 }
                 // Some formats open their log only when entries are requested.
-                let problem = reader.entries(0..=0).err().map(|error| error_chain(&error));
-                if let Some(reason) = problem.or_else(|| lost_file(&reader.findings())) {
+                let problem = reader.entries(0..=0).err().map(|error| ReadProblem::from(&error));
+                let lost = || lost_file(&reader.findings()).map(ReadProblem::from);
+                if let Some(reason) = problem.or_else(lost) {
                     unread.add(path, reason);
                 }
             }
             Ok(ListedSession::Archived) => unread.add_archived(1),
             // It was removed since it was listed.
             Ok(ListedSession::Gone) => sessions -= 1,
-            Err(error) => unread.add(path, error_chain(&error)),
+            Err(error) => {
+                sessions -= 1;
+                unread.add(path, ReadProblem::from(&error));
+            }
         }
     }
     Ok(UsageSum { usage, recorded, sessions, unread })
@@ -163,5 +168,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         return Ok(overview::first_steps());
     }
     print(context, &sum)?;
-    Ok(if sum.unread.report() { Exit::Damaged } else { Exit::Success })
+    Ok(sum.unread.report().unwrap_or(Exit::Success))
 }

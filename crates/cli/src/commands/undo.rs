@@ -1,9 +1,9 @@
 //! `everturn undo`: undoes the last turns with a new turn.
 
 use super::Context;
-use crate::error::{EarlyExit, Error};
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::report::report_outcome;
+use crate::report::{report_close, report_outcome};
 use crate::settings;
 
 /// Undo the last turns
@@ -28,9 +28,10 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, mut editor) = context.edit(&args.session)?;
-    let written = editor.undo(args.turns, settings::now()).map_err(|error| found.failed(error))?;
+    let now = settings::now();
+    let written = editor.undo(args.turns, now).map_err(|error| found.failed(error))?;
     report_outcome(context, &found.place.id, &written, "id")?;
-    editor.release().map_err(Error::from)?;
+    report_close(editor.close(now));
     found.root.close()?;
     Ok(Exit::Success)
 }

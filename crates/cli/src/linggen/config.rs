@@ -1,6 +1,6 @@
 //! The configuration of Linggen: TOML, with an overlay of changes made at run time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use everturn::config::{Config, ConfigLayer};
 use everturn::linggen::{ConfigSearch, SCHEMA, TomlDocument, TomlError};
@@ -14,11 +14,13 @@ use crate::{agent_homes, settings};
 pub(crate) struct ConfigFiles {
     pub(crate) config: Option<PathBuf>,
     pub(crate) runtime: Option<PathBuf>,
+    /// The file that the user named in the environment.
+    named: Option<PathBuf>,
     /// The file that changes are written to.
     pub(crate) to_write: PathBuf,
 }
 
-fn damaged(file: &std::path::Path, error: TomlError) -> Error {
+fn damaged(file: &Path, error: TomlError) -> Error {
     Error::new(Exit::Damaged, format!("{} cannot be used", file.display())).caused_by(error)
 }
 
@@ -40,8 +42,10 @@ pub(crate) fn files(home: &agent_homes::AgentHome) -> Result<ConfigFiles, Error>
     let config = first(search.files())?;
     let beside = config.as_ref().map(|file| file.to_string_lossy().into_owned());
     let runtime = first(search.overrides(beside.as_deref()))?;
-    let to_write = runtime.clone().unwrap_or_else(|| PathBuf::from(search.override_to_write()));
-    Ok(ConfigFiles { config, runtime, to_write })
+    let named = search.named_file().map(PathBuf::from);
+    let usual = || PathBuf::from(search.override_to_write());
+    let to_write = named.clone().or_else(|| runtime.clone()).unwrap_or_else(usual);
+    Ok(ConfigFiles { config, runtime, named, to_write })
 }
 
 /// Returns the configuration with all its layers.
@@ -52,10 +56,9 @@ pub(crate) fn read(
     let mut config = Config::new(&SCHEMA);
     let ConfigFiles { config: base, runtime, .. } = files(home)?;
     for (layer, file) in [(ConfigLayer::Global, base), (ConfigLayer::Runtime, runtime)] {
-        let Some(file) = file else { continue };
-        let bytes = agent_homes::read(&file)?.unwrap_or_default();
-        let toml = TomlDocument::parse(&bytes).map_err(|error| damaged(&file, error))?;
-        config.add_settings(layer, &file.to_string_lossy(), toml.value());
+        if let Some(file) = file {
+            config.add_settings(layer, &file.to_string_lossy(), parse(&file)?.value());
+        }
     }
     for (key, value) in flags {
         config.add_value(ConfigLayer::Flag, "--set", key, value.clone())?;
@@ -63,22 +66,54 @@ pub(crate) fn read(
     Ok(config)
 }
 
-/// Sets or removes a setting in the overlay; returns its location, or `None` if there was nothing to remove.
+fn parse(file: &Path) -> Result<TomlDocument, Error> {
+    let bytes = agent_homes::read(file)?.unwrap_or_default();
+    TomlDocument::parse(&bytes).map_err(|error| damaged(file, error))
+}
+
+/// Sets or removes a setting in the file that the user named, or in the overlay; returns its location, or `None` if there
+/// was nothing to remove.
+///
+/// Linggen uses the first file that it finds, and nothing else. So an overlay begins as the whole configuration: one with
+/// a single setting would hide all others.
 pub(crate) fn change(
     home: &agent_homes::AgentHome,
     key: &str,
     value: Option<&Value>,
 ) -> Result<Option<(ConfigLayer, String)>, Error> {
-    let file = files(home)?.to_write;
+    let ConfigFiles { config, named, to_write: file, .. } = files(home)?;
     let before = agent_homes::read(&file)?;
-    let mut toml = TomlDocument::parse(before.as_deref().unwrap_or_default())
-        .map_err(|error| damaged(&file, error))?;
+    if let Some(named) = named.filter(|_| before.is_none()) {
+        let what = format!("LINGGEN_CONFIG names {}, which does not exist", named.display());
+        return Err(Error::new(Exit::Request, what).hint("create the file, or unset the variable"));
+    }
+    let base = config.filter(|base| *base != file);
+    let base = base.map(|base| parse(&base)).transpose()?;
+    let mut toml = match (&before, &base) {
+        (Some(bytes), _) => TomlDocument::parse(bytes).map_err(|error| damaged(&file, error))?,
+        (None, Some(base)) => base.clone(),
+        (None, None) => TomlDocument::parse(&[]).map_err(|error| damaged(&file, error))?,
+    };
     let refused = |error: TomlError| Error::new(Exit::Request, error.to_string());
     match value {
-        Some(value) => toml.set(key, value).map_err(refused)?,
+        Some(value) => {
+            let (group, rest) = key.split_once('.').unwrap_or((key, ""));
+            let is_list =
+                |base: &TomlDocument| base.value().get(group).is_some_and(Value::is_array);
+            if let Some(base) = base.as_ref().filter(|base| !rest.is_empty() && is_list(base)) {
+                toml.adopt(base, group);
+            }
+            toml.set(key, value).map_err(refused)?;
+        }
         None if toml.remove(key) => {}
         None => return Ok(None),
     }
-    agent_homes::write(&file, before.as_deref(), toml.text().into_bytes())?;
+    if before.is_none() && base.is_none() && toml.value().get("models").is_none() {
+        let what = format!(
+            "there is no configuration of Linggen yet, and one with only {key} would replace its default models"
+        );
+        return Err(Error::new(Exit::Request, what).hint("set `models` first"));
+    }
+    home.write(&file, before.as_deref(), toml.text().into_bytes())?;
     Ok(Some((ConfigLayer::Runtime, file.to_string_lossy().into_owned())))
 }

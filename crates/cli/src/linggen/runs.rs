@@ -2,24 +2,29 @@
 
 use everturn::finding::Finding;
 use everturn::linggen::{
-    DaemonState, PidFile, Project, Run, child_runs, projects, read_pid, read_run, run_ids, runs,
+    DaemonState, NewRun, PidFile, Project, Run, RunStatus, begin_run, child_runs, end_run,
+    projects, read_pid, read_run, run_ids, runs,
 };
+use everturn::names::FilePath;
 
 use crate::context::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
 use crate::json::JsonObject;
-use crate::linggen::open_home;
+use crate::linggen::{
+    open_home, open_home_if_present, open_home_to_change, open_home_to_write, project_to_write,
+    retry_linggen,
+};
 use crate::open_root::OpenRoot;
 use crate::output::{Output, escape_controls};
 use crate::settings;
 
 fn daemon(root: &OpenRoot) -> Result<DaemonState, Error> {
-    let file = read_pid(&root.store(), settings::is_alive)?;
+    let file = read_pid(&root.store(), settings::is_linggen)?;
     match &file {
         PidFile::Stale(pid) => {
-            Output::status(&format!("ling.pid contains {pid}, but there is no such process"));
+            Output::status(&format!("ling.pid contains {pid}, which is not a process of Linggen"));
         }
         PidFile::Damaged(text) => Output::status(&format!("ling.pid is not a number: {text:?}")),
         PidFile::Missing | PidFile::Alive(_) => {}
@@ -75,7 +80,7 @@ pub(crate) fn list(
     session: Option<&str>,
     most: usize,
 ) -> Result<Exit, EarlyExit> {
-    let root = open_home(context)?;
+    let Some(root) = open_home_if_present(context)? else { return Ok(Exit::Success) };
     let (store, daemon) = (root.store(), daemon(&root)?);
     let (mut newest, mut findings): (Vec<Run>, Vec<Finding>) = (Vec::new(), Vec::new());
     for project in all(&root)? {
@@ -101,29 +106,91 @@ pub(crate) fn list(
     Ok(Exit::Success)
 }
 
-/// Prints a run as stored, and lists the runs it started.
-pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, EarlyExit> {
-    let root = open_home(context)?;
-    let (store, daemon) = (root.store(), daemon(&root)?);
+/// Finds a run by its ID or a prefix of it; returns the directory of its project, and its ID.
+fn find(root: &OpenRoot, wanted: &str) -> Result<(FilePath, String), Error> {
     let mut found = Vec::new();
-    for project in all(&root)? {
-        let ids = run_ids(&store, &project.dir).map_err(Error::from)?.into_iter();
+    for project in all(root)? {
+        let ids = run_ids(&root.store(), &project.dir)?.into_iter();
         found.extend(
             ids.filter(|(id, _)| id.starts_with(wanted)).map(|(id, _)| (project.dir.clone(), id)),
         );
     }
     if let Some(exact) = found.iter().position(|(_, id)| id == wanted) {
-        found = vec![found.swap_remove(exact)];
+        return Ok(found.swap_remove(exact));
     }
-    let [(dir, id)] = found.as_slice() else {
-        let what = match found.len() {
-            0 => format!("there is no run {wanted:?}"),
-            count => format!("{wanted:?} matches {count} runs"),
-        };
-        return Err(Error::new(Exit::Request, what)
-            .hint("everturn run list --layout linggen")
-            .into());
+    match (found.len(), found.pop()) {
+        (1, Some(one)) => Ok(one),
+        (count, _) => {
+            let what = match count {
+                0 => format!("there is no run {wanted:?}"),
+                count => format!("{wanted:?} matches {count} runs"),
+            };
+            Err(Error::new(Exit::Request, what).hint("everturn run list --layout linggen"))
+        }
+    }
+}
+
+/// Records the start of a run in the project of the current directory, and returns its ID.
+pub(crate) fn begin(
+    context: &mut Context,
+    session: Option<&str>,
+    agent: &str,
+    detail: Option<&str>,
+) -> Result<String, Error> {
+    let root = open_home_to_write(context)?;
+    let project = project_to_write(&root, None)?;
+    let new = NewRun {
+        repo_path: project.path.as_ref().map(ToString::to_string).unwrap_or_default(),
+        session: session.map(str::to_owned),
+        agent: agent.to_owned(),
+        agent_kind: None,
+        parent: None,
+        detail: detail.map(str::to_owned),
     };
+    let id = retry_linggen(|| begin_run(&root.store(), &project.dir, &new, settings::now()))?;
+    root.close()?;
+    Ok(id)
+}
+
+/// Records the end of a run, and returns its ID.
+pub(crate) fn end(context: &mut Context, wanted: &str, status: &str) -> Result<String, Error> {
+    let root = open_home_to_change(context)?;
+    let (dir, id) = find(&root, wanted)?;
+    let run = read_run(&root.store(), &dir, &id)?;
+    if let Some(run) = run.filter(|run| run.status != RunStatus::Running) {
+        let what = format!("the run {id} has already ended: {}", run.status.as_str());
+        return Err(Error::new(Exit::Request, what));
+    }
+    let status = RunStatus::parse(status);
+    retry_linggen(|| end_run(&root.store(), &dir, &id, &status, settings::now()))?;
+    root.close()?;
+    Ok(id)
+}
+
+/// Ends all runs whose program is gone, as failed, and prints their IDs.
+pub(crate) fn end_stale(context: &mut Context) -> Result<Exit, EarlyExit> {
+    let root = open_home_to_change(context)?;
+    let (store, daemon) = (root.store(), daemon(&root)?);
+    for project in all(&root)? {
+        let (found, findings) = runs(&store, &project.dir).map_err(Error::from)?;
+        print_findings(&findings);
+        for run in found.iter().filter(|run| run.stale(daemon, settings::now()).is_some()) {
+            let end =
+                || end_run(&store, &project.dir, &run.id, &RunStatus::Failed, settings::now());
+            retry_linggen(end)?;
+            writeln!(context.out, "{}", escape_controls(&run.id))?;
+        }
+    }
+    context.out.flush()?;
+    root.close()?;
+    Ok(Exit::Success)
+}
+
+/// Prints a run as stored, and lists the runs it started.
+pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, EarlyExit> {
+    let root = open_home(context)?;
+    let (store, daemon) = (root.store(), daemon(&root)?);
+    let (dir, id) = &find(&root, wanted)?;
     let run = read_run(&store, dir, id).map_err(Error::from)?;
     let Some(run) = run else {
         return Err(Error::new(Exit::Request, format!("there is no run {id}")).into());

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use everturn::campaign::{self, CampaignError, CampaignWriter, Submission};
+use everturn::campaign::{self, CampaignError, CampaignWriter, PlayOutcome, Submission};
 use everturn::format::SessionError;
 use everturn::model::{NewMark, SessionRef};
 use everturn::scan::SecretRules;
@@ -21,6 +21,9 @@ use crate::atomic_file::ExistingFile;
 use crate::error::Error;
 use crate::output::count_noun;
 use crate::{exports, settings};
+
+/// The line of a turn in which the player does nothing.
+const CONTINUE: &str = "Continue.";
 
 /// Whether the game continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +46,26 @@ pub(super) struct PlaySession<'n> {
 }
 
 impl PlaySession<'_> {
+    /// Tells the opening scene as the first turn, if the embedded narrator is used and there is no turn yet.
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        if self.campaign.turn() > 0 || !self.guide.is_embedded() {
+            return Ok(());
+        }
+        let now = (self.clock)();
+        match self.campaign.submit(&Submission::new(""), self.narrator, now) {
+            Err(CampaignError::Store(error)) => Err(error.into()),
+            // A campaign that cannot be played says so when the player does something.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Returns the opening scene, if no turn has followed it.
+    fn opening_scene(&self) -> Result<Option<String>, Error> {
+        let last = self.campaign.campaign().rows_back()?.next().transpose()?;
+        let opening = last.filter(|row| row.row.string_at(&["user_input"]).as_deref() == Some(""));
+        Ok(opening.and_then(|row| row.row.string_at(&["assistant_text"])))
+    }
+
     /// Shows the opening page.
     pub(super) fn opening(&mut self, page: &mut PlayPage) -> Result<(), Error> {
         let campaign = self.campaign.campaign();
@@ -53,12 +76,16 @@ impl PlaySession<'_> {
             "Say what you do, in plain words. /help shows the commands, /quit leaves; every turn is saved.",
         );
         page.gap();
-        if turn > 0 {
+        let opening = self.opening_scene()?;
+        if turn > 0 && opening.is_none() {
             let behind = count_noun(turn, "turn", "turns");
             page.say(BlockStyle::Faint, format!("{behind} played so far."));
             page.gap();
         }
-        self.guide.scene(&mut self.campaign, page)?;
+        match opening {
+            Some(text) => page.say(BlockStyle::Plain, text),
+            None => self.guide.scene(&mut self.campaign, page)?,
+        }
         if let Some(reason) = self.campaign.campaign().end_reason()? {
             page.gap();
             page.say(
@@ -79,7 +106,7 @@ impl PlaySession<'_> {
     pub(super) fn history(&self) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
         for row in self.campaign.campaign().rows_back()?.take(20) {
-            lines.extend(row?.row.string_at(&["user_input"]));
+            lines.extend(row?.row.string_at(&["user_input"]).filter(|line| !line.is_empty()));
         }
         lines.reverse();
         Ok(lines)
@@ -96,6 +123,14 @@ impl PlaySession<'_> {
                 }
             }
             PlayerInput::Retry => self.retry(page)?,
+            PlayerInput::Edit(text) => self.retell(Some(text), page)?,
+            PlayerInput::Continue => self.turn(CONTINUE, page)?,
+            PlayerInput::Versions => self.versions(page)?,
+            PlayerInput::Sheet(who) => self.guide.sheet(self.campaign.campaign(), who, page)?,
+            PlayerInput::Inventory(who) => {
+                self.guide.inventory(self.campaign.campaign(), who, page)?;
+            }
+            PlayerInput::Quest => self.guide.quest(self.campaign.campaign(), page)?,
             PlayerInput::Look => self.guide.scene(&mut self.campaign, page)?,
             PlayerInput::Map => self.guide.map(self.campaign.campaign(), page)?,
             PlayerInput::Party => self.guide.party(self.campaign.campaign(), page)?,
@@ -120,6 +155,18 @@ impl PlaySession<'_> {
                 let undone = self.campaign.undo(*turns, now)?;
                 say(undone.row.string_at(&["assistant_text"]).unwrap_or_default());
                 self.unanswered = None;
+            }
+            PlayerInput::Redo(turns) => {
+                let redone = self.campaign.redo(*turns, now)?;
+                say(redone.row.string_at(&["assistant_text"]).unwrap_or_default());
+            }
+            PlayerInput::Version(version) => {
+                let version = usize::try_from(*version).unwrap_or(usize::MAX);
+                let chosen = self.campaign.choose_version(version, now)?;
+                say(chosen.row.string_at(&["assistant_text"]).unwrap_or_default());
+                if let Some(row) = self.campaign.campaign().story_back()?.next().transpose()? {
+                    say(row.row.string_at(&["assistant_text"]).unwrap_or_default());
+                }
             }
             PlayerInput::Rewind(turn) => {
                 let branch = self.campaign.rewind(*turn)?;
@@ -180,7 +227,64 @@ impl PlaySession<'_> {
         let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default();
         let submission =
             Submission { user_input: input, actor: None, seed: seed ^ self.campaign.turn() };
-        match self.campaign.submit(&submission, self.narrator, now) {
+        let played = self.campaign.submit(&submission, self.narrator, now);
+        self.show_played(input, played, page)
+    }
+
+    /// Has the last turn of the story narrated again, with the same line or another one.
+    fn retell(&mut self, input: Option<&str>, page: &mut PlayPage) -> Result<(), Error> {
+        let now = (self.clock)();
+        let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default();
+        match self.campaign.retell(input, seed, self.narrator, now) {
+            Ok(played) => {
+                self.show_played("", Ok(played), page)?;
+                let last = self.campaign.campaign().last_versions()?;
+                let count = last.map_or(0, |(versions, _)| versions.len());
+                page.say(
+                    BlockStyle::Faint,
+                    format!(
+                        "This is version {count}; /versions lists all, /version N chooses one."
+                    ),
+                );
+                Ok(())
+            }
+            Err(CampaignError::Store(error)) => Err(error.into()),
+            Err(error) => self.report_failure(Err(error.into()), page),
+        }
+    }
+
+    /// Lists the versions of the last turn.
+    fn versions(&mut self, page: &mut PlayPage) -> Result<(), Error> {
+        let Some((versions, current)) = self.campaign.campaign().last_versions()? else {
+            page.say(BlockStyle::Faint, "There is no turn yet.");
+            return Ok(());
+        };
+        for (at, row) in versions.iter().enumerate() {
+            let said = |key: &str| row.row.string_at(&[key]).unwrap_or_default();
+            let mark = if at == current { "*" } else { " " };
+            let look = if at == current { BlockStyle::Strong } else { BlockStyle::Plain };
+            page.say(
+                look,
+                format!("{mark} {}  > {}", at + 1, log_view::shortened(&said("user_input"))),
+            );
+            page.say(BlockStyle::Plain, said("assistant_text"));
+            page.gap();
+        }
+        page.say(
+            BlockStyle::Faint,
+            "A star marks the current version; /version N chooses another.",
+        );
+        Ok(())
+    }
+
+    /// Shows a turn that was played. An unanswered line is kept.
+    fn show_played(
+        &mut self,
+        input: &str,
+        played: Result<PlayOutcome, CampaignError>,
+        page: &mut PlayPage,
+    ) -> Result<(), Error> {
+        match played {
             Ok(played) => {
                 self.unanswered = None;
                 let text = played.row.string_at(&["assistant_text"]).unwrap_or_default();
@@ -226,10 +330,7 @@ impl PlaySession<'_> {
     fn retry(&mut self, page: &mut PlayPage) -> Result<(), Error> {
         match self.unanswered.take() {
             Some(input) => self.turn(&input, page),
-            None => {
-                self.refuse("There is no line to send again.".to_owned(), page);
-                Ok(())
-            }
+            None => self.retell(None, page),
         }
     }
 
@@ -307,6 +408,6 @@ fn help(page: &mut PlayPage) {
     page.gap();
     let width = COMMANDS.iter().map(|command| usage(command).len()).max().unwrap_or(0);
     for command in COMMANDS {
-        page.draw(BlockStyle::Plain, format!("{:width$}  {}", usage(command), command.does));
+        page.item(BlockStyle::Plain, format!("{:width$}  ", usage(command)), command.does);
     }
 }

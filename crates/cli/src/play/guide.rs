@@ -1,6 +1,6 @@
 //! [`Guide`]: shows a campaign at any time: the scene, the party, the map, and the status line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use everturn::campaign::{Area, Campaign, CampaignWriter, Character, EmbeddedNarrator};
 
@@ -17,6 +17,11 @@ pub(super) struct Guide {
 impl Guide {
     pub(super) fn new(embedded: Option<EmbeddedNarrator>) -> Guide {
         Guide { embedded }
+    }
+
+    /// Returns whether the embedded narrator tells the campaign.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
     }
 
     /// Returns the name of an area within a sentence.
@@ -109,36 +114,132 @@ impl Guide {
         Ok(())
     }
 
+    /// Returns a character: the named one, or the active one.
+    fn character(campaign: &Campaign, who: Option<&str>) -> Result<Option<Character>, Error> {
+        let wanted = match who {
+            Some(who) => Some(who.to_owned()),
+            None => campaign.active_actor()?,
+        };
+        let is_meant = |one: &Character| {
+            wanted.as_ref().is_some_and(|wanted| one.id.eq_ignore_ascii_case(wanted))
+        };
+        Ok(campaign.characters()?.into_iter().find(is_meant))
+    }
+
+    /// Shows everything about a character.
+    pub(super) fn sheet(
+        &self,
+        campaign: &Campaign,
+        who: Option<&str>,
+        page: &mut PlayPage,
+    ) -> Result<(), Error> {
+        let Some(one) = Guide::character(campaign, who)? else {
+            page.say(BlockStyle::Alarm, "There is no such character; /party lists them.");
+            return Ok(());
+        };
+        page.say(BlockStyle::Strong, one.id.clone());
+        let mut fact = |name: &str, text: String| {
+            page.item(BlockStyle::Plain, format!("{name:10} "), text);
+        };
+        let about =
+            campaign.state()?.string_at(&["everturn", "characters", &one.id, "description"]);
+        if let Some(about) = about {
+            fact("about", about);
+        }
+        if let Some(area) = &one.area {
+            fact("place", self.name(campaign, area)?);
+        }
+        fact("health", fitness(&one));
+        fact("state", one.state.clone());
+        fact("items", items(&one).unwrap_or_else(|| "none".to_owned()));
+        Ok(())
+    }
+
+    /// Lists the items of a character.
+    pub(super) fn inventory(
+        &self,
+        campaign: &Campaign,
+        who: Option<&str>,
+        page: &mut PlayPage,
+    ) -> Result<(), Error> {
+        let text = match Guide::character(campaign, who)? {
+            None => "There is no such character; /party lists them.".to_owned(),
+            Some(one) => match items(&one) {
+                Some(items) => format!("{} carries {items}.", one.id),
+                None => format!("{} carries nothing.", one.id),
+            },
+        };
+        page.say(BlockStyle::Plain, text);
+        Ok(())
+    }
+
+    /// Shows the goal of the campaign.
+    pub(super) fn quest(&self, campaign: &Campaign, page: &mut PlayPage) -> Result<(), Error> {
+        let state = campaign.state()?;
+        let said = |path: &[&str]| state.string_at(path).filter(|text| !text.trim().is_empty());
+        let goal = said(&["goal", "text"]).unwrap_or_else(|| "There is no goal.".to_owned());
+        page.say(BlockStyle::Strong, goal);
+        if let Some(status) = said(&["goal", "status"]) {
+            page.say(BlockStyle::Plain, format!("Status: {status}"));
+        }
+        if let Some(current) = said(&["milestone", "current"]) {
+            page.say(BlockStyle::Plain, format!("Milestone: {current}"));
+        }
+        if let Some(summary) = said(&["milestone", "summary"]) {
+            page.say(BlockStyle::Plain, summary);
+        }
+        Ok(())
+    }
+
     /// Shows the map.
     pub(super) fn map(&self, campaign: &Campaign, page: &mut PlayPage) -> Result<(), Error> {
         let areas = campaign.areas()?;
+        let numbers: BTreeMap<&str, usize> =
+            areas.iter().enumerate().map(|(at, area)| (area.id.as_str(), at)).collect();
         let (seen, actor) = (seen(campaign)?, campaign.active_actor()?);
-        let characters = campaign.characters()?;
-        let mut places = Vec::new();
-        for area in &areas {
-            let there = characters.iter().filter(|one| one.area.as_ref() == Some(&area.id));
-            let (acting, people): (Vec<&Character>, Vec<&Character>) =
-                there.partition(|one| Some(&one.id) == actor.as_ref());
-            let number = |id: &String| areas.iter().position(|area| area.id == *id);
-            places.push(MapPlace {
-                name: self.label(campaign, &area.id)?,
-                roads: area.roads.iter().filter_map(number).collect(),
-                here: !acting.is_empty(),
-                seen: seen.contains(&area.id),
-                people: people.into_iter().map(|one| one.id.clone()).collect(),
-            });
+        let place = |area: &Area| MapPlace {
+            roads: area.roads.iter().filter_map(|to| numbers.get(to.as_str()).copied()).collect(),
+            seen: seen.contains(&area.id),
+            ..MapPlace::default()
+        };
+        let mut places: Vec<MapPlace> = areas.iter().map(place).collect();
+        for one in campaign.characters()? {
+            let at = one.area.as_deref().and_then(|area| numbers.get(area));
+            let Some(place) = at.and_then(|at| places.get_mut(*at)) else { continue };
+            match Some(&one.id) == actor.as_ref() {
+                true => place.here = true,
+                false => place.people.push(one.id),
+            }
         }
         let state = campaign.state()?;
+        let id = |at: usize| areas.get(at).map(|area: &Area| area.id.as_str());
         let way = |from: usize, to: usize| -> Option<String> {
-            let id = |at: usize| areas.get(at).map(|area: &Area| area.id.as_str());
             let way = self.embedded.as_ref()?.direction(state, id(from)?, id(to)?);
             Some(way.to_owned())
         };
-        for (look, line) in (AreaMap { places: &places, way: &way }).draw() {
+        // Only the names of places that are drawn are needed.
+        let name = |at: usize| match (&self.embedded, areas.get(at)) {
+            (Some(_), Some(area)) => {
+                self.label(campaign, &area.id).unwrap_or_else(|_| area.id.clone())
+            }
+            (None, Some(area)) => area.name.strip_prefix("the ").unwrap_or(&area.name).to_owned(),
+            (_, None) => String::new(),
+        };
+        for (look, line) in (AreaMap { places: &places, name: &name, way: &way }).draw() {
             page.draw(look, line);
         }
         Ok(())
     }
+}
+
+/// Returns the items of a character, with their numbers.
+fn items(one: &Character) -> Option<String> {
+    let item = |(item, count): &(String, i64)| match count {
+        1 => item.clone(),
+        count => format!("{item} ({count})"),
+    };
+    let items: Vec<String> = one.inventory.iter().map(item).collect();
+    (!items.is_empty()).then(|| items.join(", "))
 }
 
 fn fitness(one: &Character) -> String {

@@ -10,7 +10,6 @@ const MOST: usize = 40;
 /// A place on the map.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MapPlace {
-    pub(super) name: String,
     /// The places reachable from here, by index.
     pub(super) roads: Vec<usize>,
     pub(super) here: bool,
@@ -22,6 +21,8 @@ pub(super) struct MapPlace {
 /// A map: places by index, and the direction from one to another.
 pub(super) struct AreaMap<'m> {
     pub(super) places: &'m [MapPlace],
+    /// Returns the name of a place. It is asked only for places that are drawn.
+    pub(super) name: &'m dyn Fn(usize) -> String,
     pub(super) way: &'m dyn Fn(usize, usize) -> Option<String>,
 }
 
@@ -136,7 +137,8 @@ impl AreaMap<'_> {
                 line.push_str(&format!("{way}: "));
             }
         }
-        line.push_str(&if place.here { format!("[{}]", place.name) } else { place.name.clone() });
+        let name = (self.name)(at);
+        line.push_str(&if place.here { format!("[{name}]") } else { name });
         let mut warnings = Vec::new();
         if place.here {
             warnings.push("you are here".to_owned());
@@ -151,8 +153,7 @@ impl AreaMap<'_> {
         if !place.seen {
             warnings.push("unexplored".to_owned());
         }
-        let name = |other: &usize| self.places.get(*other).map(|other| other.name.clone());
-        let others: Vec<String> = others.iter().filter_map(name).collect();
+        let others: Vec<String> = others.iter().map(|other| (self.name)(*other)).collect();
         if !others.is_empty() {
             warnings.push(format!("also beside {}", others.join(", ")));
         }
@@ -183,32 +184,33 @@ impl AreaMap<'_> {
 mod tests {
     use super::*;
 
-    fn place(name: &str, roads: &[usize]) -> MapPlace {
-        MapPlace { name: name.to_owned(), roads: roads.to_vec(), seen: true, ..MapPlace::default() }
+    fn place(roads: &[usize]) -> MapPlace {
+        MapPlace { roads: roads.to_vec(), seen: true, ..MapPlace::default() }
     }
 
-    fn lines(places: &[MapPlace]) -> Vec<String> {
+    fn lines(places: &[MapPlace], name: &dyn Fn(usize) -> String) -> Vec<String> {
         let way = |from: usize, to: usize| (from + to == 1).then(|| "north".to_owned());
-        let drawn = AreaMap { places, way: &way }.draw();
+        let drawn = AreaMap { places, name, way: &way }.draw();
         drawn.into_iter().map(|(_, line)| line).collect()
     }
 
     #[test]
     fn a_map_is_a_tree_with_the_other_roads_told() {
         let mut places = [
-            place("Hall", &[1, 2, 4]),
-            place("Stairs", &[0, 3]),
-            place("Yard", &[0, 3]),
-            place("Attic", &[1, 2]),
-            place("Pit", &[]),
-            place("Moon", &[]),
+            place(&[1, 2, 4]),
+            place(&[0, 3]),
+            place(&[0, 3]),
+            place(&[1, 2]),
+            place(&[]),
+            place(&[]),
         ];
         places[1].here = true;
         places[1].people = vec!["Bran".to_owned()];
         places[3].seen = false;
         places[2].people = vec!["Tom".to_owned()];
+        let names = ["Hall", "Stairs", "Yard", "Attic", "Pit", "Moon"];
         assert_eq!(
-            lines(&places),
+            lines(&places, &|at| names[at].to_owned()),
             [
                 "Hall",
                 "├── north: [Stairs]  (you are here; with Bran)",
@@ -223,15 +225,18 @@ mod tests {
 
     #[test]
     fn roads_that_lead_nowhere_and_large_maps_are_drawn_all_the_same() {
-        assert_eq!(lines(&[place("Hall", &[7])]), ["Hall", "1 of 1 place seen"]);
+        let hall = |_| "Hall".to_owned();
+        assert_eq!(lines(&[place(&[7])], &hall), ["Hall", "1 of 1 place seen"]);
         let ring: Vec<MapPlace> = (0..10_000)
-            .map(|at| MapPlace {
-                here: at == 5_000,
-                ..place(&format!("p{at}"), &[(at + 1) % 10_000])
-            })
+            .map(|at| MapPlace { here: at == 5_000, ..place(&[(at + 1) % 10_000]) })
             .collect();
-        let drawn = lines(&ring);
+        let asked = std::cell::Cell::new(0);
+        let drawn = lines(&ring, &|at| {
+            asked.set(asked.get() + 1);
+            format!("p{at}")
+        });
         assert_eq!(drawn.len(), MOST + 1);
+        assert!(asked.get() <= 3 * MOST, "{} names were asked for", asked.get());
         assert!(drawn.iter().any(|line| line.contains("[p5000]")), "{drawn:?}");
         assert_eq!(drawn[MOST], "10000 of 10000 places seen; the 40 nearest are drawn");
     }

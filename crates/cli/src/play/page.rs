@@ -34,6 +34,8 @@ struct PageBlock {
     look: BlockStyle,
     /// Whether long lines are truncated instead of wrapped.
     drawn: bool,
+    /// The text before the first line; the other lines are indented as far.
+    lead: String,
     text: String,
 }
 
@@ -52,7 +54,12 @@ pub(super) struct PlayPage {
 
 impl PlayPage {
     fn add(&mut self, look: BlockStyle, drawn: bool, text: impl Into<String>) {
-        self.blocks.push(PageBlock { look, drawn, text: text.into() });
+        self.blocks.push(PageBlock { look, drawn, lead: String::new(), text: text.into() });
+    }
+
+    /// Adds an item of a list: its text is wrapped beside its lead.
+    pub(super) fn item(&mut self, look: BlockStyle, lead: String, text: impl Into<String>) {
+        self.blocks.push(PageBlock { look, drawn: false, lead, text: text.into() });
     }
 
     /// Adds a text, which is wrapped.
@@ -83,7 +90,8 @@ impl PlayPage {
             let text = escape_controls(&block.text);
             let lines = match block.drawn {
                 true => text.lines().map(|line| truncate_width(line, screen.width)).collect(),
-                false => wrap_text(text.trim_end(), screen.width),
+                false if block.lead.is_empty() => wrap_text(text.trim_end(), screen.width),
+                false => hanging_lines(&block.lead, text.trim_end(), screen.width),
             };
             let style = if screen.colour { block.look.style() } else { Style::new() };
             for line in lines {
@@ -97,9 +105,44 @@ impl PlayPage {
     }
 }
 
+/// The least width of the text beside a lead; in a narrower terminal it starts below the lead.
+const LEAST_BESIDE: usize = 24;
+
+/// Wraps a text beside its lead.
+fn hanging_lines(lead: &str, text: &str, width: usize) -> Vec<String> {
+    let indent = lead.chars().count();
+    let (indent, first) = match width.saturating_sub(indent) {
+        LEAST_BESIDE.. => (indent, lead),
+        _ => (4.min(width / 2), ""),
+    };
+    let mut lines = match first.is_empty() {
+        true => wrap_text(lead.trim_end(), width),
+        false => Vec::new(),
+    };
+    for line in wrap_text(text, width.saturating_sub(indent).max(1)) {
+        let before = if lines.is_empty() { first.to_owned() } else { " ".repeat(indent) };
+        lines.push(before + &line);
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_are_wrapped_beside_their_lead() {
+        let mut page = PlayPage::default();
+        page.item(
+            BlockStyle::Plain,
+            "/undo [N]  ".to_owned(),
+            "take back the last turns of the story",
+        );
+        let shown = |width: usize| page.render(ScreenOptions { width, colour: false });
+        assert_eq!(shown(60), "/undo [N]  take back the last turns of the story\n");
+        assert_eq!(shown(36), "/undo [N]  take back the last turns\n           of the story\n");
+        assert_eq!(shown(20), "/undo [N]\n    take back the\n    last turns of\n    the story\n");
+    }
 
     #[test]
     fn pages_fit_their_width_and_cannot_drive_a_terminal() {

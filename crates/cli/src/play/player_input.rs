@@ -16,16 +16,24 @@ pub(super) const COMMANDS: &[SlashCommand] = &[
     command("look", "", "print the scene again"),
     command("map", "", "print the map, with your position and unexplored places"),
     command("party", "", "list the party, with locations, health and items"),
+    command("sheet", "[ID]", "show a character: place, health, state and items"),
+    command("inventory", "[ID]", "list the items of a character"),
+    command("quest", "", "show the goal of the campaign and how far it has come"),
     command("actor", "[ID]", "show or set the active actor"),
     command("log", "[N]", "print the last turns"),
-    command("undo", "[N]", "undo the last turns"),
+    command("undo", "[N]", "take back the last turns of the story"),
+    command("redo", "[N]", "bring back the turns that were undone last"),
+    command("retry", "", "send an unanswered line again, or have the last turn narrated again"),
+    command("edit", "TEXT", "replace your last line, and have it answered again"),
+    command("versions", "", "list all versions of the last turn"),
+    command("version", "N", "choose a version of the last turn"),
+    command("continue", "", "let the story go on without doing anything"),
     command("rewind", "N", "rewind to turn N; later turns are kept as a branch"),
     command("fork", "", "store a copy of the campaign"),
     command("mark", "NAME", "mark this turn"),
     command("marks", "", "list the marks"),
     command("export", "FILE", "write the story to a new .txt, .md, .html, .pdf or .json file"),
     command("settings", "[KEY[=VALUE]]", "show or change the settings of the campaign"),
-    command("retry", "", "send an unanswered line again"),
     command("help", "", "print this help"),
     command("quit", "", "leave; every turn is already saved"),
 ];
@@ -43,6 +51,14 @@ pub(super) enum PlayerInput<'l> {
     Actor(Option<&'l str>),
     Log(u64),
     Undo(u64),
+    Redo(u64),
+    Edit(&'l str),
+    Versions,
+    Version(u64),
+    Continue,
+    Sheet(Option<&'l str>),
+    Inventory(Option<&'l str>),
+    Quest,
     Rewind(u64),
     Fork,
     Mark(&'l str),
@@ -59,8 +75,10 @@ pub(super) enum PlayerInput<'l> {
 /// The default number of turns for `/log`.
 const LOG: u64 = 3;
 
-/// Parses a line.
+/// Parses a line. A turn is kept as it was typed, without the end of the line.
 pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
+    let raw = line.strip_suffix('\n').unwrap_or(line);
+    let raw = raw.strip_suffix('\r').unwrap_or(raw);
     let line = line.trim();
     // New players type these without the slash.
     match line {
@@ -69,7 +87,7 @@ pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
         "quit" | "exit" => return PlayerInput::Quit,
         _ => {}
     }
-    let Some(rest) = line.strip_prefix('/') else { return PlayerInput::Say(line) };
+    let Some(rest) = line.strip_prefix('/') else { return PlayerInput::Say(raw) };
     let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let rest = rest.trim();
     let Some(command) = find(name) else {
@@ -84,6 +102,11 @@ pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
     let word = match command.name {
         "log" => number(Some(LOG)).map(PlayerInput::Log),
         "undo" => number(Some(1)).map(PlayerInput::Undo),
+        "redo" => number(Some(1)).map(PlayerInput::Redo),
+        "version" => number(None).map(PlayerInput::Version),
+        "edit" => given.map(PlayerInput::Edit),
+        "sheet" => Some(PlayerInput::Sheet(given)),
+        "inventory" => Some(PlayerInput::Inventory(given)),
         "rewind" => number(None).map(PlayerInput::Rewind),
         "mark" => given.map(PlayerInput::Mark),
         "export" => given.map(PlayerInput::Export),
@@ -93,6 +116,9 @@ pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
         "look" => Some(PlayerInput::Look),
         "map" => Some(PlayerInput::Map),
         "party" => Some(PlayerInput::Party),
+        "quest" => Some(PlayerInput::Quest),
+        "versions" => Some(PlayerInput::Versions),
+        "continue" => Some(PlayerInput::Continue),
         "fork" => Some(PlayerInput::Fork),
         "marks" => Some(PlayerInput::Marks),
         "retry" => Some(PlayerInput::Retry),
@@ -104,6 +130,8 @@ pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
 
 /// Returns the command with this name, or the only one with this prefix.
 fn find(name: &str) -> Option<&'static SlashCommand> {
+    // Leaving must stay easy.
+    let name = if name == "q" { "quit" } else { name };
     if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {
         return Some(exact);
     }
@@ -126,7 +154,9 @@ mod tests {
 
     #[test]
     fn lines_are_turns_unless_they_begin_with_a_slash() {
-        check("  I go north. ", &PlayerInput::Say("I go north."));
+        check("  I go north. ", &PlayerInput::Say("  I go north. "));
+        check("two  spaces\r\n", &PlayerInput::Say("two  spaces"));
+        check("  /undo ", &PlayerInput::Undo(1));
         check("", &PlayerInput::Nothing);
         check(" \t", &PlayerInput::Nothing);
         check("quit the field", &PlayerInput::Say("quit the field"));

@@ -39,12 +39,12 @@ impl Context {
     /// the intended session is gone.
     pub(super) fn find(&self, name: &str, access: RootAccess) -> Result<FoundSession, Error> {
         let is_path = is_path(name);
-        if is_path && self.root.is_none() {
+        if is_path && self.named_root().is_none() {
             return self.find_around(Path::new(name), access);
         }
         let (kind, id) = kind_and_id(name);
         let is_one = |path: &Path| path.is_file() || campaign_at(path).is_some();
-        let here = self.root.is_none() && is_one(Path::new(name));
+        let here = self.named_root().is_none() && is_one(Path::new(name));
         let roots = match open_sources(self, access) {
             Err(_) if here => return self.find_around(Path::new(name), access),
             roots => roots?,
@@ -104,7 +104,8 @@ impl Context {
     /// Returns whether a name with a `#` refers to a session, rather than to a turn of `session`: a complete ID or
     /// path takes precedence, the prefix of an ID comes last.
     pub(super) fn is_session(&self, name: &str, session: &str) -> Result<bool, Error> {
-        let below = |name: &str| self.root.as_ref().map_or(name.into(), |root| root.join(name));
+        let below =
+            |name: &str| self.named_root().map_or(PathBuf::from(name), |root| root.join(name));
         if Path::new(name).exists() || below(name).exists() {
             return Ok(true);
         }

@@ -186,15 +186,40 @@ fn a_check_beside_a_writer_that_stands_still_ends_with_5() {
         assert!(stdout.contains(&pid) || stderr.contains(&pid), "{words:?}: {stdout}{stderr}");
         assert!(stdout.lines().count() <= 1, "{words:?}: {stdout}");
     }
+    // Commands over all sessions name the busy one, and show the other.
+    for words in [&["ls", "--json"][..], &["search", "anything"], &["stats", "--json"]] {
+        let mut command = command(root);
+        command.args(words).args(["--root", "."]);
+        let output = run(command, "");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{words:?}: {stdout}{stderr}");
+        assert!(stderr.contains(&format!("pid {}", child.id())), "{words:?}: {stderr}");
+        match words[0] {
+            "ls" => {
+                for (id, is_known) in [("s1", false), ("s2", true)] {
+                    let line =
+                        stdout.lines().find(|line| line.contains(&format!("\"id\":\"{id}\"")));
+                    let line = line.unwrap_or_else(|| panic!("{id}: {stdout}"));
+                    assert_eq!(!line.contains(r#""status":"unknown""#), is_known, "{line}");
+                }
+            }
+            "stats" => assert!(stdout.contains(r#""sessions":1,"#), "{stdout}"),
+            _ => {}
+        }
+    }
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
 #[test]
-fn one_blocked_session_does_not_hide_the_others() {
+fn one_blocked_session_is_listed_and_does_not_hide_the_others() {
     let documents =
         [("campaign", "campaign.json"), ("linggen", "session.yaml"), ("chatlog", "s1.json")];
-    for (format, document) in documents {
+    let obstacles = [true, false];
+    for ((format, document), is_link) in
+        documents.into_iter().flat_map(|document| obstacles.map(|is_link| (document, is_link)))
+    {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let run_in = |words: &[&str]| {
@@ -221,16 +246,24 @@ fn one_blocked_session_does_not_hide_the_others() {
         child.kill().unwrap();
         child.wait().unwrap();
         fs::remove_file(root.join(&file)).unwrap();
-        fs::create_dir(root.join(&file)).unwrap();
-        fs::write(root.join(&file).join("x"), "x").unwrap();
+        if is_link {
+            std::os::unix::fs::symlink("/etc/hostname", root.join(&file)).unwrap();
+        } else {
+            fs::create_dir(root.join(&file)).unwrap();
+            fs::write(root.join(&file).join("x"), "x").unwrap();
+        }
         let listed = run_in(&["ls", "--json"]);
         let lines = String::from_utf8_lossy(&listed.stdout);
-        assert!(lines.contains(r#""id":"s2""#), "{format}: {listed:?}");
+        for id in ["s1", "s2"] {
+            assert!(lines.contains(&format!("\"id\":\"{id}\"")), "{format}: {listed:?}");
+        }
+        for words in [&["ls"][..], &["search", "x"], &["show", "s1"], &["state", "s1"]] {
+            let output = run_in(words);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(4), "{format} {words:?}: {stderr}");
+            assert!(stderr.contains(".everturn/wal/0001.log"), "{format} {words:?}: {stderr}");
+        }
         assert_eq!(run_in(&["show", "s2"]).status.code(), Some(0), "{format}");
         assert_eq!(run_in(&["trash", "s2"]).status.code(), Some(0), "{format}");
-        if format != "chatlog" {
-            // A directory is not a chat log.
-            names_the_log(&[format, "show"], &run_in(&["show", "s1"]));
-        }
     }
 }

@@ -15,6 +15,7 @@ mod everturn;
 mod everywhere;
 mod exports;
 mod foreign;
+mod homes;
 mod incomplete;
 mod kills;
 mod large;

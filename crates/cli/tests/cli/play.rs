@@ -119,6 +119,7 @@ fn on_a_terminal(steps: &[&str]) -> (tempfile::TempDir, Run) {
     (dir, run)
 }
 
+/// Returns what the player said. The opening scene has no line of the player.
 fn rows(dir: &Path) -> Vec<String> {
     let mut everturn = command(dir);
     everturn.args(["show", "camp_0001", "--root", "storage", "--json"]);
@@ -126,14 +127,15 @@ fn rows(dir: &Path) -> Vec<String> {
     let entries = String::from_utf8(output.stdout).unwrap();
     let entries = entries.lines().map(|line| serde_json::from_str(line).unwrap());
     let entries = entries.filter(|entry: &serde_json::Value| entry["kind"] == "user");
-    entries.map(|entry| entry["text"].as_str().unwrap().to_owned()).collect()
+    let lines = entries.map(|entry| entry["text"].as_str().unwrap().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
 }
 
 #[test]
 fn ctrl_c_clears_the_line_and_twice_it_leaves() {
     // Keys arrive one by one once the prompt is shown.
     let (dir, run) = on_a_terminal(&[
-        "[0] ",
+        "[1] ",
         "",
         "> ",
         "half a li\u{3}",
@@ -141,7 +143,7 @@ fn ctrl_c_clears_the_line_and_twice_it_leaves() {
         "",
         "> ",
         "look\r",
-        "[1] ",
+        "[2] ",
         "",
         "> ",
         "\u{3}",
@@ -151,23 +153,23 @@ fn ctrl_c_clears_the_line_and_twice_it_leaves() {
         "\u{3}",
     ]);
     assert_eq!(run.exit, 0);
-    assert!(run.seen.contains("Saved up to turn 1."), "{}", run.seen);
+    assert!(run.seen.contains("Saved up to turn 2."), "{}", run.seen);
     assert_eq!(rows(dir.path()), ["look"]);
 }
 
 #[test]
 fn ctrl_d_leaves_and_lines_can_be_edited_and_called_back() {
     let (dir, run) = on_a_terminal(&[
-        "[0] ",
+        "[1] ",
         "",
         "> ",
         "ook\u{1}l\u{5} around\r",
-        "[1] ",
+        "[2] ",
         "",
         // The up arrow recalls the last line, even after a restart.
         "> ",
         "\u{1b}[A\r",
-        "[2] ",
+        "[3] ",
         "",
         "> ",
         "\u{4}",
@@ -177,7 +179,7 @@ fn ctrl_d_leaves_and_lines_can_be_edited_and_called_back() {
     let again = on_terminal(
         dir.path(),
         &WORDS,
-        &["[2] ", "", "> ", "\u{1b}[A\r", "[3] ", "", "> ", "\u{4}"],
+        &["[3] ", "", "> ", "\u{1b}[A\r", "[4] ", "", "> ", "\u{4}"],
     );
     assert!(again.found.iter().all(|found| *found), "{}", again.seen);
     assert_eq!(rows(dir.path()).len(), 3);
@@ -190,7 +192,7 @@ fn a_line_of_a_megabyte_is_a_turn_and_a_longer_one_is_refused() {
     let (printed, exit) = through_a_pipe(dir.path(), &format!("{long}\nlook\n"));
     assert_eq!(exit, Some(0), "{printed}");
     assert!(printed.len() < 10_000, "{} bytes", printed.len());
-    assert!(printed.contains("[2] "), "{printed}");
+    assert!(printed.contains("[3] "), "{printed}");
     let said = rows(dir.path());
     assert_eq!((said[0].len(), said[1].as_str()), (long.trim().len(), "look"));
     let longer = "x".repeat((1 << 20) + 1);
@@ -198,6 +200,46 @@ fn a_line_of_a_megabyte_is_a_turn_and_a_longer_one_is_refused() {
     assert_eq!(exit, Some(1));
     assert!(printed.contains("the limit is 1 MiB"), "{printed}");
     assert_eq!(rows(dir.path()).len(), 3);
+}
+
+#[test]
+fn what_was_typed_is_stored_as_it_was_typed() {
+    let dir = tempfile::tempdir().unwrap();
+    through_a_pipe(dir.path(), "  two  spaces  \r\n\tx\n");
+    assert_eq!(rows(dir.path()), ["  two  spaces  ", "\tx"]);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test damages a file as another program would")]
+fn a_damaged_campaign_is_never_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let campaigns = dir.path().join("storage/campaigns");
+    let damage = |id: &str| {
+        let file = campaigns.join(id).join("campaign.json");
+        let text = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &text[..text.len() - 10]).unwrap();
+    };
+    let play = |args: &[&str]| {
+        let mut everturn = command(dir.path());
+        everturn.args(WORDS).args(args);
+        let output = run(everturn, "look\n");
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(play(&[]).0, Some(0));
+    damage("camp_0001");
+    let (code, said) = play(&[]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("camp_0001 is damaged") && said.contains("repair camp_0001"), "{said}");
+    assert!(!campaigns.join("camp_0002").exists());
+    // Two campaigns, the newer one damaged.
+    let mut everturn = command(dir.path());
+    everturn.args(["repair", "camp_0001", "--root", "storage"]);
+    assert!(run(everturn, "").status.success());
+    assert_eq!(play(&["--new"]).0, Some(0));
+    damage("camp_0002");
+    let (code, said) = play(&[]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("repair camp_0002"), "{said}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod life;
 mod maps;
 mod model;
 mod processes;
+mod remains;
 mod scenery;
 mod settings;
 mod spec;

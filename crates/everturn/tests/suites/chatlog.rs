@@ -9,6 +9,8 @@ mod context;
 mod crash;
 mod damage;
 mod document;
+mod extras;
+mod facts;
 mod growth;
 mod journals;
 mod lost;

@@ -8,29 +8,16 @@ use super::error::CampaignError;
 use super::log::{ChangeKind, ChangeRecord, OWN, TurnRow};
 use super::paths::CampaignFile;
 use super::session::{Campaign, read_optional};
+use super::shape::{WrongKind, missing_parts, wrong_kinds};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_rpg::document_view::{CampaignView, CharacterFact};
+use everturn_rpg::document_view::{CampaignView, CharacterFact, strings};
 use everturn_rpg::summary::disagreement;
 use everturn_session::finding_sink::FindingSink;
 use everturn_session::marks;
 use everturn_store::Store;
 use everturn_value::delta::{Delta, DeltaPath, diff};
 use everturn_value::tree::{JsonTree, ValueKind};
-
-/// The required parts of the document.
-const PARTS: &[(&[&str], ValueKind)] = &[
-    (&["id"], ValueKind::String),
-    (&["selected"], ValueKind::Object),
-    (&["selected", "party_character_ids"], ValueKind::Array),
-    (&["selected", "active_actor_id"], ValueKind::String),
-    (&["settings_snapshot"], ValueKind::Object),
-    (&["settings_revision"], ValueKind::Number),
-    (&["allowlist"], ValueKind::Array),
-    (&["map"], ValueKind::Object),
-    (&["map", "areas"], ValueKind::Object),
-    (&["map", "connections"], ValueKind::Array),
-];
 
 /// The parts of a row that readers show.
 pub(super) const ROW_PARTS: &[(&str, ValueKind)] = &[
@@ -77,32 +64,52 @@ pub fn check_dir(
     Ok(CampaignCheck { files, records, findings })
 }
 
-impl Campaign {
+/// A check of a campaign.
+pub(crate) struct CampaignInspection<'c> {
+    campaign: &'c Campaign,
+}
+
+impl<'c> CampaignInspection<'c> {
+    pub(crate) fn new(campaign: &'c Campaign) -> CampaignInspection<'c> {
+        CampaignInspection { campaign }
+    }
+
     /// Returns all findings of the campaign.
-    pub fn check(&self) -> Result<Vec<Finding>, CampaignError> {
-        let mut findings = self.findings().to_vec();
-        if self.stored.is_some() {
+    pub(crate) fn run(&self) -> Result<Vec<Finding>, CampaignError> {
+        let campaign = self.campaign;
+        let mut findings = campaign.findings().to_vec();
+        if campaign.stored.is_some() {
             self.check_document(&mut findings)?;
         }
         let turns = self.check_log(&mut findings)?;
         self.check_changes(&turns, &mut findings)?;
-        if self.stored.is_some() {
+        if self.campaign.stored.is_some() {
             self.check_revert(&mut findings)?;
             self.check_replay(&mut findings)?;
         }
         self.check_checkpoints(&mut findings)?;
-        findings.extend(marks::check_marks(&self.store, &self.dir, self.turn)?);
+        findings.extend(marks::check_marks(
+            &self.campaign.store,
+            &self.campaign.dir,
+            self.campaign.turn,
+        )?);
         Ok(findings)
     }
 
     fn check_document(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
-        let file = self.file(CampaignFile::Campaign);
-        let view = self.view()?;
-        if let Some(stored) = &self.stored {
+        let file = self.campaign.file(CampaignFile::Campaign);
+        let view = self.campaign.view()?;
+        if let Some(stored) = &self.campaign.stored {
             findings.extend(stored.findings(&file));
         }
-        for (code, message) in faults(view, &self.id) {
+        for (code, message) in faults(view, &self.campaign.id) {
             findings.push(about(&file, code, message));
+        }
+        let lost = view.tree.value_at(&[OWN, "lost"]).map(|lost| strings(&lost));
+        for path in lost.unwrap_or_default() {
+            let message =
+                format!("the value of {path} was lost; check it, then remove it from {OWN}.lost");
+            findings.push(about(&file, FindingCode::LostValue, message));
         }
         Ok(())
     }
@@ -110,7 +117,7 @@ impl Campaign {
     /// Checks the log, and returns its turns.
     fn check_log(&self, findings: &mut Vec<Finding>) -> Result<BTreeSet<u64>, CampaignError> {
         let mut turns = BTreeSet::new();
-        let mut rows = self.rows()?;
+        let mut rows = self.campaign.rows()?;
         let mut last: Option<u64> = None;
         for row in &mut rows {
             let row = row?;
@@ -148,8 +155,8 @@ impl Campaign {
         turns: &BTreeSet<u64>,
         findings: &mut Vec<Finding>,
     ) -> Result<(), CampaignError> {
-        let file = self.file(CampaignFile::Deltas);
-        let mut changes = self.changes()?;
+        let file = self.campaign.file(CampaignFile::Deltas);
+        let mut changes = self.campaign.changes()?;
         let mut before: Option<ChangeRecord> = None;
         for change in &mut changes {
             let change = change?;
@@ -163,11 +170,11 @@ impl Campaign {
         let last = match &before {
             Some(before) => before.turn,
             // Campaigns that only another program has played have no changes.
-            None if self.store.stat(&file)?.is_none() => return Ok(()),
+            None if self.campaign.store.stat(&file)?.is_none() => return Ok(()),
             None => 0,
         };
-        if last < self.turn {
-            let message = missing_changes_message(last + 1, self.turn);
+        if last < self.campaign.turn {
+            let message = missing_changes_message(last + 1, self.campaign.turn);
             findings.push(about(&file, FindingCode::UnexplainedChange, message));
         }
         Ok(())
@@ -177,7 +184,7 @@ impl Campaign {
     fn check_replay(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
         let mut state: Option<JsonTree> = None;
         let mut last = 0;
-        for change in self.changes()? {
+        for change in self.campaign.changes()? {
             let change = change?;
             if change.kind == ChangeKind::Base {
                 state = change.deltas.first().and_then(|delta| delta.value.clone());
@@ -192,21 +199,22 @@ impl Campaign {
             last = last.max(change.turn);
             let fits = change.deltas.iter().try_for_each(|delta| delta.apply(known).map(drop));
             if let Err(error) = fits {
-                let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
+                let (file, offset) =
+                    (self.campaign.file(CampaignFile::Deltas), Some(change.span.0));
                 let message = format!("a change cannot be applied to the state before it: {error}");
                 let code = FindingCode::UnexplainedChange;
                 findings.push(Finding { file, line: None, offset, code, message });
                 return Ok(());
             }
         }
-        if let Some(state) = state.filter(|_| last == self.turn)
-            && let places = differences(&state, self.state()?)
+        if let Some(state) = state.filter(|_| last == self.campaign.turn)
+            && let places = differences(&state, self.campaign.state()?)
             && !places.is_empty()
         {
             let shown = places.iter().take(SHOWN).map(|delta| delta.path.to_string());
             let shown = shown.collect::<Vec<_>>().join(", ");
             let message = format!("it differs from the state that the changes produce: {shown}");
-            let file = self.file(CampaignFile::Campaign);
+            let file = self.campaign.file(CampaignFile::Campaign);
             findings.push(about(&file, FindingCode::UnexplainedChange, message));
         }
         Ok(())
@@ -214,10 +222,10 @@ impl Campaign {
 
     /// Reverts the changes as far as possible, starting from the state, and compares each row.
     fn check_revert(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
-        let mut state = self.state()?.clone();
-        let mut changes = self.changes_back()?;
+        let mut state = self.campaign.state()?.clone();
+        let mut changes = self.campaign.changes_back()?;
         let mut later = u64::MAX;
-        for row in self.rows_back()? {
+        for row in self.campaign.rows_back()? {
             let row = row?;
             if row.turn >= later {
                 // Rows out of order are reported; their contents cannot be compared with a state.
@@ -237,7 +245,7 @@ impl Campaign {
                     return Ok(());
                 }
                 if let Err(error) = change.revert(&mut state) {
-                    findings.push(self.bad_change(&change, &error));
+                    findings.push(self.campaign.bad_change(&change, &error));
                     return Ok(());
                 }
                 if change.kind.has_row() {
@@ -249,9 +257,9 @@ impl Campaign {
     }
 
     fn check_checkpoints(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
-        for checkpoint in self.checkpoints()? {
-            let file = checkpoint.path(&self.dir);
-            let Some(bytes) = read_optional(&self.store, &file)? else { continue };
+        for checkpoint in self.campaign.checkpoints()? {
+            let file = checkpoint.path(&self.campaign.dir);
+            let Some(bytes) = read_optional(&self.campaign.store, &file)? else { continue };
             if let Err(error) = CampaignDocument::parse(&file, &bytes) {
                 findings.push(about(&file, FindingCode::BadSnapshot, error.to_string()));
             }
@@ -260,7 +268,7 @@ impl Campaign {
     }
 
     fn at(&self, row: &TurnRow, code: FindingCode, message: String) -> Finding {
-        let file = self.file(CampaignFile::Log);
+        let file = self.campaign.file(CampaignFile::Log);
         Finding { file, line: row.line, offset: Some(row.offset), code, message }
     }
 }
@@ -277,17 +285,11 @@ pub(super) fn differences(before: &JsonTree, after: &JsonTree) -> Vec<Delta> {
 pub(super) fn faults(view: CampaignView<'_>, own: &SessionId) -> Vec<(FindingCode, String)> {
     let mut faults = Vec::new();
     let mut note = |code: FindingCode, message: String| faults.push((code, message));
-    for (path, wanted) in PARTS {
-        match view.tree.value_at(path).map(|part| part.kind()) {
-            Some(kind) if kind == *wanted => {}
-            Some(kind) => {
-                note(
-                    FindingCode::BadDocument,
-                    format!("{} is {kind}, not {wanted}", path.join(".")),
-                );
-            }
-            None => note(FindingCode::BadDocument, format!("{} is missing", path.join("."))),
-        }
+    for WrongKind { path, found, wanted } in wrong_kinds(view.tree) {
+        note(FindingCode::BadDocument, format!("{} is {found}, not {wanted}", path.join(".")));
+    }
+    for path in missing_parts(view.tree) {
+        note(FindingCode::BadDocument, format!("{} is missing", path.join(".")));
     }
     if let Some(id) = view.tree.string_at(&["id"]).filter(|id| id != own.as_str()) {
         note(FindingCode::WrongPlace, format!("its id is {id:?}, but its name is {own}"));
@@ -378,8 +380,10 @@ fn dangling(view: CampaignView<'_>) -> Vec<String> {
     if let Some(actor) = view.active_actor().filter(|actor| !party.contains(actor)) {
         messages.push(format!("the active actor {actor:?} is not in the party"));
     }
+    let areas = view.areas();
+    let known: BTreeSet<&str> = areas.iter().map(|(id, _)| id.as_str()).collect();
     for (actor, area) in view.facts(CharacterFact::Position) {
-        if let Some(area) = area.as_str().filter(|area| !view.has_area(area)) {
+        if let Some(area) = area.as_str().filter(|area| !known.contains(area)) {
             messages.push(format!("{actor} is in {area:?}, which is not on the map"));
         }
     }
@@ -387,12 +391,11 @@ fn dangling(view: CampaignView<'_>) -> Vec<String> {
     for (from, to) in view.connections() {
         ends.extend([from, to]);
     }
-    for (area, _) in view.areas() {
-        if view.generation.has_one_way_roads() {
-            ends.extend(view.roads(&area));
-        }
+    if view.generation.has_one_way_roads() {
+        let roads = areas.iter().filter_map(|(_, area)| area.value_at(&["reachable_area_ids"]));
+        ends.extend(roads.flat_map(|roads| strings(&roads)));
     }
-    for area in ends.iter().filter(|area| !view.has_area(area)) {
+    for area in ends.iter().filter(|area| !known.contains(area.as_str())) {
         messages.push(format!("a connection leads to {area:?}, which is not on the map"));
     }
     messages

@@ -14,7 +14,7 @@ use everturn_json::names::SessionId;
 use everturn_rpg::document_view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
 use everturn_rpg::generation::{Generation, RuleSet};
 use everturn_rpg::stamp::stamp;
-use everturn_rpg::starter::{default_settings, starter_map};
+use everturn_rpg::starter::{default_settings, new_actor, starter_map};
 use everturn_rpg::tools::default_allowlist;
 use everturn_session::trash;
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
@@ -35,6 +35,8 @@ pub struct NewCampaign {
     pub world: String,
     /// The ID of the map.
     pub map: String,
+    /// The generation of its document.
+    pub generation: Generation,
 }
 
 impl Default for NewCampaign {
@@ -45,6 +47,7 @@ impl Default for NewCampaign {
             actor: None,
             world: "world_001".to_owned(),
             map: "map_001".to_owned(),
+            generation: Generation::First,
         }
     }
 }
@@ -66,10 +69,8 @@ impl NewCampaign {
     /// Returns the document without validation.
     pub(crate) fn skeleton(&self, id: &SessionId, created: &str) -> Value {
         let actor = self.actor.as_ref().or(self.party.first());
-        let everybody = |value: Value| -> Map<String, Value> {
-            self.party.iter().map(|id| (id.clone(), value.clone())).collect()
-        };
-        json!({
+        let (generation, rules) = (self.generation, self.generation.rules());
+        let mut document = json!({
             "id": id.as_str(),
             "selected": {
                 "world_id": self.world,
@@ -77,17 +78,56 @@ impl NewCampaign {
                 "party_character_ids": self.party,
                 "active_actor_id": actor,
             },
-            "settings_snapshot": default_settings(RuleSet::First),
+            "settings_snapshot": default_settings(rules),
             "settings_revision": 0,
-            "allowlist": default_allowlist(RuleSet::First),
-            "map": starter_map(Generation::First),
-            "positions": everybody(FIRST_AREA.into()),
-            "hp": everybody(DEFAULT_HP.into()),
-            "character_states": everybody(DEFAULT_STATE.into()),
-            "goal": {"text": "Define the main objective", "status": "active"},
-            "milestone": {"current": "intro", "last_advanced_turn": 0},
-            "created_at": created,
-        })
+            "allowlist": default_allowlist(rules),
+            "map": starter_map(generation),
+        });
+        let Value::Object(fields) = &mut document else { return document };
+        let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
+        let everybody = |value: Value| -> Value {
+            self.party.iter().map(|id| (id.clone(), value.clone())).collect::<Map<_, _>>().into()
+        };
+        let facts = match rules {
+            RuleSet::First => {
+                [FIRST_AREA.into(), DEFAULT_HP.into(), DEFAULT_STATE.into()].map(everybody)
+            }
+            RuleSet::Second => {
+                put("actors", everybody(new_actor(FIRST_AREA)));
+                [(); 3].map(|()| json!({}))
+            }
+        };
+        if generation == Generation::Between {
+            let [positions, ..] = &facts;
+            let nowhere = everybody(Value::Null);
+            let state = json!({"positions": positions, "positions_parent": positions, "positions_child": nowhere});
+            put("state", state);
+        }
+        for (key, fact) in ["positions", "hp", "character_states"].into_iter().zip(facts) {
+            put(key, fact);
+        }
+        put("goal", json!({"text": "Define the main objective", "status": "active"}));
+        put("milestone", new_milestone(rules));
+        if rules == RuleSet::Second {
+            put("lifecycle", json!({"ended": false, "reason": null, "ended_at": null}));
+        }
+        put("created_at", created.into());
+        document
+    }
+}
+
+/// Returns the milestone of a new campaign.
+fn new_milestone(rules: RuleSet) -> Value {
+    match rules {
+        RuleSet::First => json!({"current": "intro", "last_advanced_turn": 0}),
+        RuleSet::Second => json!({
+            "current": "intro",
+            "last_advanced_turn": 0,
+            "turn_trigger_interval": 6,
+            "pressure": 0,
+            "pressure_threshold": 2,
+            "summary": "",
+        }),
     }
 }
 

@@ -1,18 +1,16 @@
-//! The state at any turn, differences between turns, and undo.
+//! The state at any turn, differences between turns, and the story.
 
-use jiff::Timestamp;
+use std::collections::BTreeSet;
 
 use super::error::CampaignError;
 use super::log::{ChangeKind, ChangeRecord, TurnRow};
 use super::paths::CampaignFile;
 use super::session::Campaign;
-use super::writer::{CampaignWriter, PendingChange, PlayOutcome};
+use super::story::{self, StoryRows};
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_rpg::dialog::{DialogSource, DialogType};
 use everturn_rpg::document_view::{CampaignView, CharacterFact, integer};
 use everturn_rpg::draft::CampaignDraft;
-use everturn_rpg::row::{RowFields, turn_id};
-use everturn_rpg::stamp::stamp;
+use everturn_rpg::row::turn_id;
 use everturn_rpg::summary::{characters, disagreement};
 use everturn_value::delta::{self, Delta, DeltaError};
 use everturn_value::tree::JsonTree;
@@ -40,6 +38,24 @@ struct RevertedState {
 }
 
 impl Campaign {
+    /// Returns the turns of the story, newest first: without turns that were undone or replaced, and without the rows
+    /// that undo and redo.
+    pub fn story_back(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<TurnRow, CampaignError>> + use<>, CampaignError> {
+        StoryRows::new(self)
+    }
+
+    /// Returns the numbers of the rows that are not in the story.
+    pub fn rows_outside_story(&self) -> Result<BTreeSet<u64>, CampaignError> {
+        story::rows_outside(self)
+    }
+
+    /// Returns the versions of the last turn of the story, oldest first, and the index of the current one.
+    pub fn last_versions(&self) -> Result<Option<(Vec<TurnRow>, usize)>, CampaignError> {
+        story::last_versions(self)
+    }
+
     /// Returns the document after a turn, including changes made before the next one began.
     ///
     /// It is computed backwards from the last turn, by reverting recorded changes. Turns of other programs have no
@@ -108,6 +124,11 @@ impl Campaign {
         Ok(RevertedState { state, gap: left.peek().copied(), row: found, findings })
     }
 
+    /// Returns whether the changes of a turn after `turn` are not recorded.
+    pub(crate) fn has_gap_after(&self, turn: u64) -> Result<bool, CampaignError> {
+        Ok(self.revert_to(turn)?.gap.is_some())
+    }
+
     pub(crate) fn bad_change(&self, change: &ChangeRecord, error: &DeltaError) -> Finding {
         let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
         let message = format!("a change cannot be reverted: {error}");
@@ -142,71 +163,4 @@ pub(crate) fn overlay(state: JsonTree, row: &JsonTree) -> Result<JsonTree, Campa
         draft.set(&["selected", "active_actor_id"], &active)?;
     }
     Ok(draft.into_parts().0)
-}
-
-impl CampaignWriter {
-    /// Undoes the last turns. This is a turn of its own: nothing is removed from the log. Changes of settings and of
-    /// the active actor stay.
-    pub fn undo(&mut self, turns: u64, now: Timestamp) -> Result<PlayOutcome, CampaignError> {
-        self.refresh()?;
-        let last = self.turn();
-        if turns == 0 {
-            return Err(CampaignError::input("the number of turns to undo must be at least 1"));
-        }
-        let Some(target) = last.checked_sub(turns) else {
-            return Err(CampaignError::input(format!(
-                "cannot undo {turns} turns: the campaign has {last}"
-            )));
-        };
-        let (deltas, findings) = self.inverses(target)?;
-        let mut draft = CampaignDraft::new(self.state()?.clone());
-        for delta in deltas {
-            draft.apply(delta)?;
-        }
-        let actor = draft.view().active_actor().unwrap_or_default();
-        let text = match turns {
-            1 => format!("Took back {}.", turn_id(last)),
-            _ => format!("Took back {} to {}.", turn_id(target + 1), turn_id(last)),
-        };
-        let row = RowFields {
-            turn: last.saturating_add(1),
-            time: &stamp(now),
-            user_input: &format!("undo {turns}"),
-            kind: (DialogType::ResolutionSummary, DialogSource::Fallback),
-            text: &text,
-            calls: &[],
-            applied: &[],
-            failed: &[],
-            report: None,
-            actor: &actor,
-        };
-        let row = Some(row.to_value(draft.view()));
-        let (tree, deltas, _) = draft.into_parts();
-        let (row, more) =
-            self.store(PendingChange { kind: ChangeKind::Undo, tree, deltas, row })?;
-        let findings = findings.into_iter().chain(more).collect();
-        Ok(PlayOutcome { turn: self.turn(), row, findings })
-    }
-
-    /// Returns the deltas that revert the turns after `target`, and nothing else.
-    fn inverses(&self, target: u64) -> Result<(Vec<Delta>, Vec<Finding>), CampaignError> {
-        let campaign = self.campaign();
-        if campaign.revert_to(target)?.gap.is_some() {
-            let moment = campaign.state_at(target)?;
-            return Ok((delta::diff(campaign.state()?, &moment.state), moment.findings));
-        }
-        let mut deltas = Vec::new();
-        let mut changes = campaign.changes_back()?;
-        while let Some(change) = changes.next().transpose()? {
-            if change.turn <= target {
-                break;
-            }
-            if change.kind.has_row() {
-                for delta in change.deltas.iter().rev() {
-                    deltas.push(delta.inverse()?);
-                }
-            }
-        }
-        Ok((deltas, changes.findings))
-    }
 }

@@ -24,10 +24,10 @@
 //! The modules, in reading order:
 //!
 //! - `paths`: names of files.
-//! - `document`: the document of a campaign, as text and as a tree.
-//! - `log`, `session`, `history`: rows and changes, campaigns, the state at a turn.
+//! - `document`, `shape`: the document of a campaign, as text and as a tree, and the kinds of its values.
+//! - `log`, `session`, `story`, `history`: rows and changes, campaigns, the turns of the story, the state at a turn.
 //! - `create`, `branch`, `lifecycle`: new campaigns, forks and rewinds, transitions.
-//! - `writer`, `recorded_turns`: stores turns, and imports recorded ones.
+//! - `writer`, `revision`, `recorded_turns`: stores turns, undoes and retells them, and imports recorded ones.
 //! - `check`, `repair`: finds and repairs damage.
 //! - `format`: the `SessionFormat` of campaigns.
 //! - `error`: the errors of the crate.
@@ -44,7 +44,10 @@ mod log;
 mod paths;
 mod recorded_turns;
 mod repair;
+mod revision;
 mod session;
+mod shape;
+mod story;
 mod writer;
 
 pub use branch::{CampaignFork, fork};

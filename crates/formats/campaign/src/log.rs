@@ -43,17 +43,20 @@ pub(crate) enum ChangeKind {
     Settings,
     Actor,
     Undo,
+    /// Undone turns that are back, or another version of a turn.
+    Redo,
     /// A difference that a repair found in the state and no other change explains.
     Repaired,
 }
 
 impl ChangeKind {
-    const ALL: [ChangeKind; 6] = [
+    const ALL: [ChangeKind; 7] = [
         ChangeKind::Base,
         ChangeKind::Turn,
         ChangeKind::Settings,
         ChangeKind::Actor,
         ChangeKind::Undo,
+        ChangeKind::Redo,
         ChangeKind::Repaired,
     ];
 
@@ -64,13 +67,14 @@ impl ChangeKind {
             ChangeKind::Settings => "settings",
             ChangeKind::Actor => "actor",
             ChangeKind::Undo => "undo",
+            ChangeKind::Redo => "redo",
             ChangeKind::Repaired => "mended",
         }
     }
 
     /// Returns whether it has a row in the turn log.
     pub(crate) fn has_row(self) -> bool {
-        matches!(self, ChangeKind::Turn | ChangeKind::Undo)
+        matches!(self, ChangeKind::Turn | ChangeKind::Undo | ChangeKind::Redo)
     }
 }
 

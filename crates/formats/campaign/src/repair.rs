@@ -3,6 +3,7 @@
 mod logs;
 mod rebuild;
 mod records;
+mod remains;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use everturn_value::tree::JsonTree;
 
 use logs::RebuiltLogs;
 use records::LogLines;
+use remains::DocumentRemains;
 
 /// One action of a repair.
 #[derive(Debug, Clone)]
@@ -152,7 +154,10 @@ fn files(campaign: &Campaign, kept: &FilePath) -> Result<Vec<FileRepair>, Campai
 
 /// Returns the correct document, as far as it does not depend on the logs, and a description of the action.
 fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
-    let Some(stored) = &campaign.stored else { return rebuild::document(campaign) };
+    let remains = DocumentRemains::read(campaign)?;
+    let Some(stored) = campaign.stored.as_ref().filter(|_| remains.is_whole()) else {
+        return rebuild::document(campaign, &remains);
+    };
     let is_sound = |tree: &JsonTree| faults(CampaignView::new(tree), &campaign.id).is_empty();
     if !is_sound(&stored.tree) || repeats(stored, &campaign.file(CampaignFile::Campaign)) {
         // The rows alone contain less than the existing document.
@@ -161,7 +166,7 @@ fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
             return Ok(known);
         }
     }
-    Ok((stored.tree.clone(), "rewritten from the last row and the changes".to_owned()))
+    Ok((remains.tree, "rewritten from the last row and the changes".to_owned()))
 }
 
 /// Returns whether the document has duplicate keys.

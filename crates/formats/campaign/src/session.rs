@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::check::CampaignInspection;
 use super::document::CampaignDocument;
 use super::error::CampaignError;
 use super::log::{ChangeRecord, RecordLog, TurnRow};
@@ -112,8 +113,42 @@ impl Campaign {
             None => return Err(CampaignError::NoCampaign { id: id.clone() }),
         };
         let mut campaign = Campaign { store, id: id.clone(), dir, stored, turn: 0, findings };
-        campaign.turn = campaign.last_row()?.map_or(0, |row| row.turn);
+        let row = campaign.last_row()?.map_or(0, |row| row.turn);
+        campaign.turn = row.max(campaign.last_changed_turn()?);
+        if row < campaign.turn {
+            let (file, code) = (campaign.file(CampaignFile::Log), FindingCode::MissingTurns);
+            let message = missing_rows_message(row + 1, campaign.turn);
+            campaign.findings.push(Finding { file, line: None, offset: None, code, message });
+        }
         Ok(campaign)
+    }
+
+    /// Returns the last turn in the log of changes, or 0.
+    fn last_changed_turn(&self) -> Result<u64, CampaignError> {
+        for change in self.changes_back()? {
+            let change = change?;
+            if change.kind.has_row() {
+                return Ok(change.turn);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Fails if the log lacks its last turns: the next turn would get a wrong number.
+    pub(crate) fn must_have_last_rows(&self) -> Result<(), CampaignError> {
+        let log = self.file(CampaignFile::Log);
+        let mut rows = self.rows_back()?;
+        let last = rows.next().transpose()?.map_or(0, |row| row.turn);
+        if last < self.turn {
+            return Err(CampaignError::damaged(&log, missing_rows_message(last + 1, self.turn)));
+        }
+        let is_torn = |finding: &&Finding| {
+            matches!(finding.code, FindingCode::TornTail | FindingCode::NulTail)
+        };
+        match rows.findings.iter().find(is_torn) {
+            Some(torn) => Err(CampaignError::damaged(&log, &torn.message)),
+            None => Ok(()),
+        }
     }
 
     /// Returns the campaign's ID, which is the name of its directory.
@@ -138,6 +173,11 @@ impl Campaign {
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    /// Returns all findings of the campaign.
+    pub fn check(&self) -> Result<Vec<Finding>, CampaignError> {
+        CampaignInspection::new(self).run()
     }
 
     /// Returns the document, which is the state after the last turn.
@@ -246,6 +286,13 @@ impl Campaign {
 
     pub(crate) fn file(&self, file: CampaignFile) -> FilePath {
         file.in_dir(&self.dir)
+    }
+}
+
+fn missing_rows_message(first: u64, last: u64) -> String {
+    match first == last {
+        true => format!("the row of turn {first} is missing"),
+        false => format!("the rows of turns {first} to {last} are missing"),
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::document::CampaignDocument;
 use super::error::CampaignError;
-use super::log::{ChangeKind, ChangeRecord, KEY};
+use super::log::{ChangeKind, ChangeRecord, KEY, OWN};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, world_dir, world_file};
 use super::session::{Campaign, read_optional};
 use everturn_json::finding::Finding;
@@ -63,6 +63,14 @@ pub struct PlayOutcome {
     pub findings: Vec<Finding>,
 }
 
+impl PlayOutcome {
+    /// Adds findings from before the change.
+    pub(crate) fn with(mut self, findings: Vec<Finding>) -> PlayOutcome {
+        self.findings.splice(0..0, findings);
+        self
+    }
+}
+
 /// The only writer of a campaign.
 ///
 /// ```
@@ -110,6 +118,7 @@ impl CampaignWriter {
         let campaign = Campaign::open(store, id)?;
         campaign.state()?;
         campaign.must_be_active()?;
+        campaign.must_have_last_rows()?;
         let mut opened = CampaignWriter {
             campaign,
             writer,
@@ -136,20 +145,22 @@ impl CampaignWriter {
         self.line_end = if tail == b"\r\n" { LineEnding::CrLf } else { LineEnding::Lf };
         self.has_changes = store.stat(&campaign.file(CampaignFile::Deltas))?.is_some();
         self.checkpoints = campaign.checkpoints()?;
-        self.recent.clear();
-        let mut last = None;
-        for row in campaign.rows_back()?.take(RECENT) {
-            let row = row?;
-            last = last.or(Some(row.turn));
-            self.recent.push_front(row.row);
-        }
         // A log that is temporarily missing must not restart the turn numbers.
-        match last {
-            Some(last) => self.campaign.turn = last,
+        match campaign.last_row()? {
+            Some(last) => self.campaign.turn = last.turn,
             None if campaign.turn > 0 => {
                 return Err(CampaignError::damaged(&log, "it had turns when it was first read"));
             }
             None => {}
+        }
+        self.load_recent()
+    }
+
+    /// Reads the last turns of the story.
+    pub(crate) fn load_recent(&mut self) -> Result<(), CampaignError> {
+        self.recent.clear();
+        for row in self.campaign.story_back()?.take(RECENT) {
+            self.recent.push_front(row?.row);
         }
         Ok(())
     }
@@ -168,6 +179,7 @@ impl CampaignWriter {
         let (store, id) = (Arc::clone(&campaign.store), campaign.id.clone());
         self.campaign = Campaign::open(store, &id)?;
         self.campaign.state()?;
+        self.campaign.must_have_last_rows()?;
         self.load_document()
     }
 
@@ -208,16 +220,33 @@ impl CampaignWriter {
         now: Timestamp,
     ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
+        let draft = CampaignDraft::new(self.campaign.state()?.clone());
+        self.play_on(draft, submission, key, narrator, None, now)
+    }
+
+    /// Plays a turn on a draft of the state, and stores it with the changes of the draft. If it replaces another turn,
+    /// that one leaves the story.
+    pub(crate) fn play_on(
+        &mut self,
+        before: CampaignDraft,
+        submission: &Submission<'_>,
+        key: Option<&str>,
+        narrator: &mut dyn Narrator,
+        replaced: Option<u64>,
+        now: Timestamp,
+    ) -> Result<PlayOutcome, CampaignError> {
         let store = &self.campaign.store;
         let worlds = |id: &SessionId| -> Result<Option<JsonTree>, WorldError> {
             read_world(store, id).map_err(|error| -> WorldError { Arc::new(error) })
         };
+        let (state, mut deltas, _) = before.into_parts();
+        let known = self.recent.len() - usize::from(replaced.is_some() && !self.recent.is_empty());
         let setting = turn::TurnSetup {
-            campaign: self.campaign.state()?,
+            campaign: &state,
             user_input: submission.user_input,
             actor: submission.actor,
             turn: self.campaign.turn.saturating_add(1),
-            recent: self.recent.make_contiguous(),
+            recent: self.recent.make_contiguous().get(..known).unwrap_or_default(),
             worlds: &worlds,
             now,
             seed: submission.seed,
@@ -226,12 +255,19 @@ impl CampaignWriter {
         if let (Some(key), Some(fields)) = (key, row.as_object_mut()) {
             fields.insert(KEY.to_owned(), key.into());
         }
-        let (tree, deltas, made) = draft.into_parts();
+        let (tree, more, made) = draft.into_parts();
+        deltas.extend(more);
         for (id, world) in &made {
             self.write_world(id, world)?;
         }
+        if let (Some(replaced), Value::Object(fields)) = (replaced, &mut row) {
+            fields.insert(OWN.to_owned(), json!({"replaces": [replaced]}));
+        }
         let (row, findings) =
             self.store(PendingChange { kind: ChangeKind::Turn, tree, deltas, row: Some(row) })?;
+        if replaced.is_some() {
+            self.load_recent()?;
+        }
         Ok(PlayOutcome { turn: self.campaign.turn, row, findings })
     }
 

@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::content::{ArrayElements, DocumentBytes};
 use super::error::ChatError;
 use super::index::id_hash;
 use super::log::ChatLog;
 use super::paths::{ChatPaths, chats_dir, document_named, id_of};
-use super::rewrite::duration;
-use super::schema::{HEAD, MESSAGE, SNAPSHOT, find_type_errors};
+use super::rewrite::{duration, is_other_duration};
+use super::schema::{HEAD, MESSAGE, SNAPSHOT, find_type_errors, time};
 use super::survey::ListKind;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
@@ -93,22 +95,21 @@ pub fn check_log(
     Ok((log.check()?, records))
 }
 
-impl ChatLog {
-    /// Checks everything, and returns the findings.
-    pub fn check(&self) -> Result<Vec<Finding>, ChatError> {
-        let findings = self.findings().to_vec();
-        let mut check =
-            ChatChecker { log: self, findings, messages: HashSet::new(), ids: HashSet::new() };
-        // A stand-in is not a document that could be wrong.
-        if self.lost.is_none() {
-            check.head();
-        }
-        check.messages()?;
-        check.snapshots()?;
-        check.references()?;
-        check.index()?;
-        Ok(check.findings)
+/// Checks everything in a chat log, and returns the findings.
+pub(crate) fn check_everything(log: &ChatLog) -> Result<Vec<Finding>, ChatError> {
+    let findings = log.findings().to_vec();
+    let mut check =
+        ChatChecker { log, findings, messages: HashSet::new(), ids: HashSet::new(), newest: None };
+    // A stand-in is not a document that could be wrong.
+    if log.lost.is_none() {
+        check.head();
     }
+    check.messages()?;
+    check.end();
+    check.snapshots()?;
+    check.references()?;
+    check.index()?;
+    Ok(check.findings)
 }
 
 struct ChatChecker<'l> {
@@ -117,6 +118,8 @@ struct ChatChecker<'l> {
     /// Checksums of the ids of messages, and of those of snapshots.
     messages: HashSet<u64>,
     ids: HashSet<u64>,
+    /// The newest message of the document: its time, and its id or number.
+    newest: Option<(Timestamp, String)>,
 }
 
 impl ChatChecker<'_> {
@@ -153,7 +156,7 @@ impl ChatChecker<'_> {
         let said = head.text_at(&["session", "duration_seconds"]);
         let said = said.and_then(|text| text.parse::<f64>().ok());
         if let (Some(seconds), Some(said)) = (seconds, said)
-            && (said - seconds as f64).abs() >= 1.0
+            && is_other_duration(said, seconds)
         {
             let message = format!(
                 "session.duration_seconds is {said}, but from start to end it is {seconds} seconds"
@@ -208,6 +211,12 @@ impl ChatChecker<'_> {
             for what in find_type_errors(tree, MESSAGE) {
                 check.note(offset, FindingCode::BadRecord, format!("{named}: {what}"));
             }
+            let at = tree.string_at(&["timestamp"]).and_then(|text| time(&text));
+            if let Some(at) = at.filter(|_| offset.is_some())
+                && check.newest.as_ref().is_none_or(|(newest, _)| *newest < at)
+            {
+                check.newest = Some((at, id.clone().unwrap_or_else(|| number.to_string())));
+            }
             check.duplicates(&named, offset, tree);
             if let Some(id) = id
                 && !check.messages.insert(id_hash(&id))
@@ -216,6 +225,23 @@ impl ChatChecker<'_> {
                 check.note(offset, FindingCode::DuplicateId, message);
             }
         })
+    }
+
+    /// Checks that the session does not end before it starts, or before one of its messages.
+    fn end(&mut self) {
+        let head = self.log.head();
+        let at = |key: &str| head.string_at(&["session", key]).and_then(|text| time(&text));
+        let Some(end) = at("end_time").filter(|_| self.log.lost.is_none()) else { return };
+        let message = match (at("start_time"), &self.newest) {
+            (Some(start), _) if end < start => {
+                "session.end_time is before session.start_time".to_owned()
+            }
+            (_, Some((newest, named))) if end < *newest => {
+                format!("session.end_time is before the newest message, {named}")
+            }
+            _ => return,
+        };
+        self.note(None, FindingCode::WrongMetadata, message);
     }
 
     fn duplicates(&mut self, named: &str, offset: Option<u64>, tree: &JsonTree) {
@@ -244,12 +270,6 @@ impl ChatChecker<'_> {
                 check.note(offset, FindingCode::BadRecord, format!("{named}: {what}"));
             }
             check.duplicates(&named, offset, tree);
-            if let Some(changes) = tree.value_at(&["changes"])
-                && !matches!(changes.kind(), ValueKind::Array | ValueKind::Object)
-            {
-                let message = format!("{named}: changes is {}, not an array", changes.kind());
-                check.note(offset, FindingCode::BadRecord, message);
-            }
             if let Some(message) = tree.string_at(&["message_id"])
                 && !check.messages.contains(&id_hash(&message))
             {

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use everturn_json::names::{FilePath, NameError};
+use everturn_prompt::context::ContextError;
 use everturn_session::format::{SessionError, error_chain};
 use everturn_session::impl_format_error;
 use everturn_store::StoreError;
@@ -56,6 +57,12 @@ pub enum ChatError {
 }
 
 impl_format_error!(ChatError);
+
+impl From<ContextError> for ChatError {
+    fn from(error: ContextError) -> ChatError {
+        ChatError::input(error.to_string())
+    }
+}
 
 impl From<ChatError> for SessionError {
     fn from(error: ChatError) -> SessionError {

@@ -21,7 +21,7 @@ use super::paths::{ChatPaths, chats_dir, document_named, id_of};
 use super::repair::{plan_repair, repair, undo_repair};
 use super::schema::time;
 use super::truncate::close_truncated;
-use super::writer::ChatWriter;
+use super::writer::{ChatWriter, export_settings};
 use everturn_archive::PackProgress;
 use everturn_external as foreign;
 use everturn_json::finding::{Finding, FindingCode};
@@ -31,8 +31,8 @@ use everturn_session::format::{
     SessionFormat, SessionReader, error_chain,
 };
 use everturn_session::model::{
-    Dependencies, ExportRecord, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef,
-    SessionSummary,
+    Dependencies, ExportRecord, ExportSettings, ForkOptions, ForkOutcome, NewSession,
+    SessionListing, SessionRef, SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -316,6 +316,10 @@ impl DerivedData for ChatFormat {
 }
 
 impl ExportLog for ChatFormat {
+    fn export_settings(&self, metadata: &JsonTree) -> ExportSettings {
+        export_settings(metadata)
+    }
+
     fn record_export(
         &self,
         store: &Arc<dyn Store>,
@@ -325,8 +329,7 @@ impl ExportLog for ChatFormat {
     ) -> Result<(), SessionError> {
         let mut writer = ChatWriter::open(store, &place.path)?;
         writer.note_export(exported, now)?;
-        let editor: Box<dyn SessionEditor> = Box::new(editor::ChatEditor { writer });
-        editor.release()
+        Ok(writer.finish()?)
     }
 }
 

@@ -15,7 +15,7 @@
 //! [`ChatFormat`] maps all of it to the common model. The crate depends on `everturn-session`, on `everturn-prompt` for
 //! context windows, and on `everturn-external`, to leave the files of other programs alone.
 //!
-//! - `log`, `content`: reads a chat log: the bytes of its document with the journal applied.
+//! - `log`, `message_reader`, `content`: reads a chat log: the bytes of its document with the journal applied.
 //! - `journal`, `fold`, `rewrite`, `edit`: the journal, and merging it into the document.
 //! - `survey`, `index`: one pass over a document, and the offsets that it found.
 //! - `writer`, `create`, `message`, `schema`: the writer, new chat logs, and the shape of every part.
@@ -45,6 +45,7 @@ mod lifecycle;
 mod log;
 mod lost;
 mod message;
+mod message_reader;
 mod normalize;
 mod paths;
 mod rebase;
@@ -65,7 +66,8 @@ pub use create::{ImportOutcome, NewChat, import, is_chat_log};
 pub use error::ChatError;
 pub use format::{ChatFormat, FORMAT};
 pub use import_store::{StoredDocument, StoredImport, store_import};
-pub use log::{ChatLog, Message, MessageReader};
+pub use log::{ChatLog, Message};
+pub use message_reader::MessageReader;
 pub use repair::{plan_repair, repair, undo_repair};
 pub use tags::{InvalidTag, TagAction, ToolTag, tags};
 pub use tools::{Component, ComponentKind, FiredTrigger, Tool, ToolState};

@@ -1,21 +1,25 @@
 //! A chat log: its document, with the journal applied.
 //!
-//! [`ChatLog`] opens a chat log, [`MessageReader`] iterates over its messages, and [`Message`] is one of them.
+//! [`ChatLog`] opens a chat log, and [`Message`] is one of its messages.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
+use super::check::check_everything;
 use super::content::{ArrayElements, DocumentBytes};
+use super::context_window::{ChatContext, ContextOptions, select_context};
 use super::edit::{apply, edited};
 use super::error::ChatError;
 use super::index::{DocumentIndex, ListFacts, SnapshotPosition};
 use super::journal::{JournalBase, JournalOverlay};
 use super::lost::LostDocument;
+use super::message_reader::MessageReader;
 use super::paths::{ChatPaths, id_of};
 use super::rebase::rebase_journal;
 use super::survey::{ListKind, survey};
+use super::writer::{ChatMark, DiscardedMessage, all_marks, discarded_messages};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError};
@@ -176,6 +180,26 @@ impl ChatLog {
         Ok(())
     }
 
+    /// Selects what fits into the context window of a model. Writes nothing.
+    pub fn context(&self, how: &ContextOptions) -> Result<ChatContext, ChatError> {
+        select_context(self, how)
+    }
+
+    /// Checks everything, and returns the findings.
+    pub fn check(&self) -> Result<Vec<Finding>, ChatError> {
+        check_everything(self)
+    }
+
+    /// All marks, in the order of their messages; marks of missing messages come last.
+    pub fn marks(&self) -> Result<Vec<ChatMark>, ChatError> {
+        all_marks(self)
+    }
+
+    /// The deleted messages of this chat log, oldest first.
+    pub fn discarded_messages(&self) -> Result<Vec<DiscardedMessage>, ChatError> {
+        discarded_messages(self)
+    }
+
     /// The findings of the open.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
@@ -307,7 +331,7 @@ impl ChatLog {
             true => (1, 0),
             false => (self.place_of(first)?, self.place_of(last)?),
         };
-        Ok(MessageReader { log: self, place, last, elements: None })
+        Ok(MessageReader::new(self, place, last))
     }
 
     /// The number of the message with this id; of several, the first.
@@ -382,84 +406,6 @@ impl ChatLog {
         let element = elements.next()?.ok_or_else(missing)?;
         let text = element.into_text(&self.files.document)?;
         self.with_edits(ListKind::Snapshots, known.place, text)
-    }
-}
-
-/// Reads messages in order.
-pub struct MessageReader<'l> {
-    log: &'l ChatLog,
-    place: u64,
-    last: u64,
-    elements: Option<ArrayElements>,
-}
-
-impl MessageReader<'_> {
-    /// The text of the next element of the document.
-    fn stored(&mut self) -> Result<String, ChatError> {
-        let log = self.log;
-        if self.elements.is_none() {
-            let place = self.place;
-            let elements = log.by_index(|index| {
-                let (first, offset) = index.block(place)?;
-                let close = index.list(ListKind::Messages).map_or(0, |facts| facts.close);
-                let mut elements = ArrayElements::new(&log.content, offset, close);
-                for _ in first..place {
-                    elements.next()?;
-                }
-                Ok(elements)
-            })?;
-            self.elements = Some(elements);
-        }
-        let element = match &mut self.elements {
-            Some(elements) => elements.next()?,
-            None => None,
-        };
-        let file = &log.files.document;
-        let missing = || ChatError::damaged(file, "it has fewer messages than before");
-        element.ok_or_else(missing)?.into_text(file)
-    }
-
-    fn read(&mut self) -> Result<JsonTree, ChatError> {
-        let (log, place) = (self.log, self.place);
-        let text = if place <= log.stored_count(ListKind::Messages) {
-            self.stored()?
-        } else {
-            let missing = || ChatError::damaged(&log.files.journal, "a message is missing");
-            let line = log.overlay.messages.get(&place).ok_or_else(missing)?;
-            log.journal_value(line)?.to_line()
-        };
-        log.with_edits(ListKind::Messages, place, text)
-    }
-}
-
-impl Iterator for MessageReader<'_> {
-    type Item = Result<Message, ChatError>;
-
-    fn next(&mut self) -> Option<Result<Message, ChatError>> {
-        while self.place <= self.last {
-            let place = self.place;
-            let kept = self.log.is_kept(place);
-            if !kept
-                && (self.elements.is_none() || place > self.log.stored_count(ListKind::Messages))
-            {
-                self.place += 1;
-                continue;
-            }
-            let tree = self.read();
-            self.place += 1;
-            match tree {
-                Ok(tree) if kept => {
-                    let number = self.log.number_of(place);
-                    return Some(Ok(Message { number, place, tree }));
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    self.place = self.last + 1;
-                    return Some(Err(error));
-                }
-            }
-        }
-        None
     }
 }
 

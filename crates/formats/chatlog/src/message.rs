@@ -47,6 +47,59 @@ impl Message {
         text_of(&self.tree)
     }
 
+    /// The readable text, or that of the formatted text if there is no other.
+    #[must_use]
+    pub fn readable_text(&self) -> String {
+        let text = self.text();
+        match self.tree.string_at(&["content", "formatted_text"]) {
+            Some(html) if text.trim().is_empty() => markup::html_to_text(&html),
+            _ => text,
+        }
+    }
+
+    /// Everything in it that can be read: its text, with actions and attachments in words.
+    #[must_use]
+    pub fn full_text(&self) -> String {
+        self.extras().follow(&self.readable_text()).into_owned()
+    }
+
+    /// Whether it is part of the conversation: not the thinking of a model, not bookkeeping of a program, and not
+    /// hidden from the model.
+    #[must_use]
+    pub fn is_spoken(&self) -> bool {
+        let kind = self.kind();
+        let hidden = self.tree.text_at(&["metadata", "is_hidden"]).as_deref() == Some("true");
+        !hidden && !kind.is_bookkeeping() && kind != model::EntryKind::thinking()
+    }
+
+    /// What it has besides its text.
+    #[must_use]
+    pub fn extras(&self) -> model::EntryExtras {
+        let list = |key: &str| {
+            let list = self.tree.value_at(&["content", key]);
+            let list = list.filter(|list| list.kind() == ValueKind::Array);
+            list.map(|list| list.children()).unwrap_or_default().into_iter().map(|(_, one)| one)
+        };
+        let words =
+            |path: &[&str]| self.tree.string_at(path).filter(|text| !text.trim().is_empty());
+        let attachment = |tree: JsonTree| {
+            let text = |key: &str| tree.string_at(&[key]).unwrap_or_default();
+            let (kind, url, description) = (text("type"), text("url"), text("description"));
+            (!url.is_empty()).then_some(model::Attachment { kind, url, description })
+        };
+        let action = |tree: JsonTree| {
+            let text = tree.string_at(&["text"]).filter(|text| !text.trim().is_empty())?;
+            let kind = tree.string_at(&["type"]).unwrap_or_else(|| "action".to_owned());
+            Some(model::EntryAction { kind, text })
+        };
+        model::EntryExtras {
+            attachments: list("attachments").filter_map(attachment).collect(),
+            actions: list("actions").filter_map(action).collect(),
+            formatted_text: words(&["content", "formatted_text"]),
+            avatar: words(&["sender", "avatar"]),
+        }
+    }
+
     /// The text as HTML that is safe to show: the stored HTML, sanitized, or else made from the text.
     #[must_use]
     pub fn formatted_text(&self) -> String {

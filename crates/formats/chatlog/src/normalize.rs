@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::rewrite::derive;
+use super::rewrite::correct;
 use super::schema::{FieldRule, HEAD, MESSAGE, SNAPSHOT, apply_defaults, find_type_errors, time};
 use everturn_json::json;
-use everturn_value::document::{Document, JsonStyle, PathSegment};
+use everturn_value::document::{Document, JsonStyle};
 use everturn_value::tree::{JsonTree, ValueKind, canonical_text};
 
 /// The default kind of a message.
@@ -42,6 +42,21 @@ fn list(elements: &[JsonTree]) -> JsonTree {
     let text = format!("[{}]", elements.join(","));
     let end = text.len();
     JsonTree::from_trusted(text.into(), 0..end)
+}
+
+/// The message with a content that is an object: a content may be a plain text, and a text may be in its place.
+fn with_content(tree: JsonTree) -> JsonTree {
+    let content = tree.value_at(&["content"]);
+    let words = match &content {
+        Some(content) if content.kind() == ValueKind::String => Some(content.clone()),
+        Some(_) => None,
+        None => tree.value_at(&["text"]).filter(|words| words.kind() == ValueKind::String),
+    };
+    let Some(words) = words else { return tree };
+    let replaced = if content.is_some() { "content" } else { "text" };
+    let members = tree.children().into_iter().filter(|(key, _)| key != replaced);
+    let content = JsonTree::from_members([("text".to_owned(), words)]);
+    JsonTree::from_members(members.chain([("content".to_owned(), content)]))
 }
 
 struct Normalizer<'a> {
@@ -78,7 +93,8 @@ pub(crate) fn normalize_document(
     if references == ReferencePolicy::Known {
         reshape.known_marks(&mut members);
     }
-    let last = messages.last().and_then(|message| message.string_at(&["timestamp"]));
+    let times = messages.iter().filter_map(|message| message.string_at(&["timestamp"]));
+    let newest = times.max_by_key(|text| time(text));
     let count = messages.len() as u64;
     for (key, elements) in [("messages", &messages), ("tool_snapshots", &snapshots)] {
         if key == "messages" || root.value_at(&[key]).is_some() {
@@ -90,10 +106,7 @@ pub(crate) fn normalize_document(
     }
     let text = JsonTree::from_members(members).to_text(&JsonStyle { bom: false, ..style });
     let mut document = Document::parse_like(text.as_bytes(), &style).ok()?;
-    let end: Option<String> = last.or_else(|| {
-        document.read(&[PathSegment::Key("session"), PathSegment::Key("end_time")]).ok().flatten()
-    });
-    derive(&mut document, count, end.as_deref(), None);
+    correct(&mut document, count, newest.as_deref());
     Some(NormalizedDocument { bytes: document.into_bytes(), what: reshape.what })
 }
 
@@ -167,25 +180,21 @@ impl Normalizer<'_> {
         let mut kept = Vec::new();
         for (tree, number) in elements.into_iter().zip(1_u64..) {
             let tree = self.without_repeated_keys(&format!("message {number}"), tree);
-            // Of a message, only its content may be left.
-            let tree = match tree.string_at(&["text"]) {
-                Some(_)
-                    if tree.value_at(&["content"]).is_none()
-                        && tree.value_at(&["id"]).is_none() =>
-                {
-                    JsonTree::from_members([("content".to_owned(), tree)])
-                }
-                _ => tree,
-            };
-            if tree.string_at(&["content", "text"]).is_none() {
-                self.note(format!("message {number} omitted, because it has no text"));
+            if tree.kind() != ValueKind::Object {
+                self.note(format!("message {number} omitted, because it is {}", tree.kind()));
                 continue;
+            }
+            let tree = with_content(tree);
+            if tree.string_at(&["content", "text"]).is_none() {
+                self.note(format!("message {number} has no text"));
             }
             let (made, at) = (text(&format!("message-{number}")), text(&before));
             let default = |path: &str| match path {
                 "id" => Some(made.clone()),
                 "timestamp" => Some(at.clone()),
                 "type" => Some(text(NARRATOR)),
+                "content" => Some(JsonTree::object()),
+                "content.text" => Some(text("")),
                 _ => None,
             };
             let Some(tree) =

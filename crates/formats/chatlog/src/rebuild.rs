@@ -1,6 +1,10 @@
 //! Rebuilds a damaged document from its intact parts.
 
+mod fragments;
+
 use std::ops::Range;
+
+use fragments::read_fragments;
 
 use super::schema::MARKERS;
 use super::survey::ListKind;
@@ -18,8 +22,10 @@ pub(crate) struct RebuiltDocument {
 /// The kind of an intact object in a damaged document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DocumentPart {
-    /// A message, or its content if that is all that is left.
+    /// A message.
     Message,
+    /// The content of a damaged message.
+    Content,
     /// An element of another list.
     Element(&'static str),
     /// A member of the document.
@@ -116,7 +122,11 @@ fn part(
     let is_object =
         |key: &str| tree.value_at(&[key]).is_some_and(|value| value.kind() == ValueKind::Object);
     if tree.string_at(&["content", "text"]).is_some() {
-        return (!is_merged(tree) && !swallows(tree)).then_some(DocumentPart::Message);
+        // A history has contents with a time and nothing else.
+        let is_message =
+            ["id", "type", "sender"].iter().any(|key| tree.value_at(&[*key]).is_some());
+        let is_whole = is_message && !is_merged(tree) && !swallows(tree);
+        return is_whole.then_some(DocumentPart::Message);
     }
     if holds_messages(tree) {
         return None;
@@ -151,7 +161,7 @@ fn part(
     if in_head && text("id").is_some() && is_among_tools(bytes, start) {
         return Some(DocumentPart::OfSession("support_tools"));
     }
-    (is_content(tree) && content(key_before(bytes, start))).then_some(DocumentPart::Message)
+    (is_content(tree) && content(key_before(bytes, start))).then_some(DocumentPart::Content)
 }
 
 /// Whether an object looks like the content of a message.
@@ -173,8 +183,8 @@ fn was_content(key: Option<&[u8]>) -> bool {
 /// The texts of all messages in a document, at any position.
 pub(crate) fn texts(bytes: &[u8]) -> Vec<String> {
     let (spans, _) = find_objects(bytes, |span, tree| {
-        part(bytes, span.start, tree, false, may_be_content)
-            .is_some_and(|part| part == DocumentPart::Message)
+        let part = part(bytes, span.start, tree, false, may_be_content);
+        matches!(part, Some(DocumentPart::Message | DocumentPart::Content))
     });
     let trees = spans.iter().filter_map(|span| parse_tree(bytes, span));
     let text =
@@ -191,23 +201,52 @@ pub(crate) fn rebuild_document(bytes: &[u8]) -> RebuiltDocument {
         parts.push((part, span));
         true
     });
-    let mut left_out = Vec::new();
-    let mut done = 0;
-    let ends = parts.iter().map(|(_, span)| (span.start, span.end));
-    for (start, end) in ends.chain([(bytes.len(), bytes.len())]) {
-        let gap = trim_whitespace(bytes, done..start);
-        left_out.extend(gap.filter(|gap| bytes.get(gap.clone()).is_some_and(is_loss)));
-        done = end;
+    // The content of a damaged message is read with the rest of the message.
+    parts.retain(|(part, _)| *part != DocumentPart::Content);
+    let mut messages: Vec<(usize, String)> = parts
+        .iter()
+        .filter(|(part, _)| *part == DocumentPart::Message)
+        .map(|(_, span)| (span.start, text_of(bytes, span)))
+        .collect();
+    let mut used: Vec<Range<usize>> = parts.iter().map(|(_, span)| span.clone()).collect();
+    for gap in gaps(&used, bytes.len()) {
+        let found = read_fragments(bytes, gap);
+        messages.extend(found.messages);
+        used.extend(found.used);
     }
-    RebuiltDocument { bytes: document(bytes, &parts), left_out }
+    messages.sort();
+    used.sort_by_key(|span| span.start);
+    let left_out = gaps(&used, bytes.len()).into_iter();
+    let left_out = left_out.filter_map(|gap| trim_whitespace(bytes, gap));
+    let is_lost = |gap: &Range<usize>| bytes.get(gap.clone()).is_some_and(is_loss);
+    let left_out = left_out.filter(is_lost).collect();
+    let messages = messages.into_iter().map(|(_, text)| text).collect();
+    RebuiltDocument { bytes: document(bytes, &parts, messages), left_out }
+}
+
+/// The ranges between others, which are in order.
+fn gaps(spans: &[Range<usize>], length: usize) -> Vec<Range<usize>> {
+    let mut gaps = Vec::new();
+    let mut done = 0;
+    for (start, end) in spans.iter().map(|span| (span.start, span.end)).chain([(length, length)]) {
+        if start > done {
+            gaps.push(done..start);
+        }
+        done = done.max(end);
+    }
+    gaps
 }
 
 fn text_of(bytes: &[u8], span: &Range<usize>) -> String {
     String::from_utf8_lossy(bytes.get(span.clone()).unwrap_or_default()).into_owned()
 }
 
-/// The document that has these parts.
-fn document(bytes: &[u8], parts: &[(DocumentPart, Range<usize>)]) -> Vec<u8> {
+/// The document that has these parts, and these messages.
+fn document(
+    bytes: &[u8],
+    parts: &[(DocumentPart, Range<usize>)],
+    messages: Vec<String>,
+) -> Vec<u8> {
     let first = parts.iter().find(|(part, _)| *part == DocumentPart::Message);
     let head = bytes.get(..first.map_or(bytes.len(), |(_, span)| span.start)).unwrap_or_default();
     let scalar = |key: &str| {
@@ -241,13 +280,12 @@ fn document(bytes: &[u8], parts: &[(DocumentPart, Range<usize>)]) -> Vec<u8> {
         format!("{{{}}}", known.join(", "))
     });
     members.push(format!("\"session\": {session}"));
+    let mut messages = Some(messages);
     for list in LISTS {
-        let wanted = if list == ListKind::Messages.key() {
-            DocumentPart::Message
-        } else {
-            DocumentPart::Element(list)
+        let elements: Vec<String> = match messages.take_if(|_| list == ListKind::Messages.key()) {
+            Some(messages) => messages,
+            None => all(DocumentPart::Element(list)).collect(),
         };
-        let elements: Vec<String> = all(wanted).collect();
         members.push(match elements.is_empty() {
             true => format!("\"{list}\": []"),
             false => format!("\"{list}\": [\n    {}\n  ]", elements.join(",\n    ")),

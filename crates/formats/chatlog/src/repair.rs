@@ -169,8 +169,10 @@ fn normalize_values(
     }
     // A document whose parts need no change keeps its bytes.
     let is_due = |reshaped: &NormalizedDocument| {
-        let duration = |found: &Finding| found.message.contains("duration_seconds");
-        damage || !reshaped.what.is_empty() || fix.findings.iter().any(duration)
+        let is_time = |found: &Finding| {
+            found.code == FindingCode::WrongMetadata && !found.message.contains("message_count")
+        };
+        damage || !reshaped.what.is_empty() || fix.findings.iter().any(is_time)
     };
     if let Some(reshaped) = reshaped.filter(is_due) {
         after = reshaped.bytes;

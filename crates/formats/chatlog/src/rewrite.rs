@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use jiff::Timestamp;
 use serde::Serialize;
 
 use super::content::{ArrayElements, CHUNK};
@@ -12,6 +11,7 @@ use super::edit::{edited, laid_out};
 use super::error::ChatError;
 use super::index::ListFacts;
 use super::log::ChatLog;
+use super::schema::time;
 use super::survey::ListKind;
 use everturn_json::json;
 use everturn_value::document::{Document, JsonLayout, JsonStyle, PathSegment};
@@ -66,19 +66,36 @@ impl RewritePlan {
         Ok(plan)
     }
 
-    /// Recomputes the values derived from the messages.
+    /// Recomputes the values derived from the messages. Only new messages move the end of the session, and only
+    /// forward; if messages are cut off, it ends with the last one that is left.
     pub(crate) fn derive(
         &mut self,
         log: &ChatLog,
         modified: Option<&str>,
     ) -> Result<(), ChatError> {
         let number = log.number_of(self.last);
-        let count = number + self.inserts.len() as u64;
-        let end = match number {
-            0 => None,
-            number => log.message(number)?.tree.string_at(&["timestamp"]),
-        };
-        derive(&mut self.head, count, end.as_deref(), modified);
+        derive(&mut self.head, number + self.inserts.len() as u64, modified);
+        if self.cuts(log) {
+            let end = match number {
+                0 => session_time(&self.head, "start_time"),
+                number => log.message(number)?.tree.string_at(&["timestamp"]),
+            };
+            if let Some(end) = end {
+                set_end(&mut self.head, &end);
+            }
+            return Ok(());
+        }
+        for (place, line) in &log.overlay.messages {
+            if log.is_kept(*place) {
+                let time = log.journal_value(line)?.string_at(&["timestamp"]);
+                time.iter().for_each(|time| move_end(&mut self.head, time));
+            }
+        }
+        let inserted =
+            self.inserts.values().filter_map(|message| message.string_at(&["timestamp"]));
+        for time in inserted.collect::<Vec<_>>() {
+            move_end(&mut self.head, &time);
+        }
         Ok(())
     }
 
@@ -94,27 +111,67 @@ fn set<T: Serialize + ?Sized>(head: &mut Document, path: &[&str], value: &T) {
     drop(head.set(&path, value));
 }
 
-/// Recomputes `modified`, `message_count`, `end_time` and `duration_seconds`.
-pub(crate) fn derive(head: &mut Document, count: u64, end: Option<&str>, modified: Option<&str>) {
+/// Recomputes `modified` and `message_count`.
+fn derive(head: &mut Document, count: u64, modified: Option<&str>) {
     if let Some(modified) = modified {
         set(head, &["metadata", "modified"], modified);
-    }
-    let start: Option<String> =
-        head.read(&[PathSegment::Key("session"), PathSegment::Key("start_time")]).ok().flatten();
-    if let Some(end) = end {
-        set(head, &["session", "end_time"], end);
-        if let Some(seconds) = duration(start.as_deref(), end) {
-            set(head, &["session", "duration_seconds"], &seconds);
-        }
     }
     set(head, &["session", "message_count"], &count);
 }
 
-/// The whole seconds between two times, if both can be read.
+/// A time in the `session` object, as text.
+fn session_time(head: &Document, key: &str) -> Option<String> {
+    head.read(&[PathSegment::Key("session"), PathSegment::Key(key)]).ok().flatten()
+}
+
+/// Sets the end of the session, and with it its duration.
+fn set_end(head: &mut Document, end: &str) {
+    set(head, &["session", "end_time"], end);
+    if let Some(seconds) = duration(session_time(head, "start_time").as_deref(), end) {
+        set(head, &["session", "duration_seconds"], &seconds);
+    }
+}
+
+/// Moves the end of the session forward to a time; an end that is not before it stays.
+fn move_end(head: &mut Document, to: &str) {
+    let stored = session_time(head, "end_time").and_then(|end| time(&end));
+    if let Some(to_time) = time(to)
+        && stored.is_none_or(|stored| stored < to_time)
+    {
+        set_end(head, to);
+    }
+}
+
+/// Corrects the derived values of a whole document. An end of the session that can be right stays.
+pub(crate) fn correct(head: &mut Document, count: u64, newest: Option<&str>) {
+    derive(head, count, None);
+    let start = session_time(head, "start_time");
+    if let Some(start) = start.as_deref().filter(|_| session_time(head, "end_time").is_some()) {
+        move_end(head, start);
+    }
+    if let Some(newest) = newest {
+        move_end(head, newest);
+    }
+    let end = session_time(head, "end_time");
+    let seconds = end.and_then(|end| duration(start.as_deref(), &end));
+    let path = [PathSegment::Key("session"), PathSegment::Key("duration_seconds")];
+    let said: Option<f64> = head.read(&path).ok().flatten();
+    if let Some(seconds) = seconds
+        && said.is_none_or(|said| is_other_duration(said, seconds))
+    {
+        set(head, &["session", "duration_seconds"], &seconds);
+    }
+}
+
+/// Whether a recorded duration is another one, and not just more precise.
+pub(crate) fn is_other_duration(said: f64, seconds: i64) -> bool {
+    (said - seconds as f64).abs() >= 1.0
+}
+
+/// The whole seconds between two times, if both can be read; 0 if the end is before the start.
 pub(crate) fn duration(start: Option<&str>, end: &str) -> Option<i64> {
-    let start: Timestamp = start?.parse().ok()?;
-    let end: Timestamp = end.parse().ok()?;
-    Some(end.as_second() - start.as_second())
+    let (start, end) = (time(start?)?, time(end)?);
+    Some((end.as_second() - start.as_second()).max(0))
 }
 
 /// The positions of the opening brackets of the lists in a text without their contents.

@@ -19,6 +19,12 @@ enum ValueType {
     Texts,
     /// A list of objects with these fields.
     Each(&'static [FieldRule]),
+    /// A list of texts, or of objects with these fields.
+    EachText(&'static [FieldRule]),
+    /// A text or an object.
+    TextOrObject,
+    /// A list of objects with these fields or, in the form of the database, an object of objects.
+    EachOrMap(&'static [FieldRule]),
     OneOf(&'static [&'static str]),
 }
 
@@ -55,6 +61,18 @@ const ACTION: &[FieldRule] = &[
     needs("text", ValueType::Text),
 ];
 
+/// An earlier version of a message: a text, or an object with its content.
+const VERSION: &[FieldRule] = &[
+    may("timestamp", ValueType::Time),
+    may("content", ValueType::TextOrObject),
+    may("content.text", ValueType::Text),
+    may("content.formatted_text", ValueType::Text),
+    may("content.attachments", ValueType::Each(ATTACHMENT)),
+    may("content.actions", ValueType::Each(ACTION)),
+    may("text", ValueType::Text),
+    may("tool_states", ValueType::Object),
+];
+
 /// A message.
 pub(crate) const MESSAGE: &[FieldRule] = &[
     needs("id", ValueType::Text),
@@ -71,11 +89,21 @@ pub(crate) const MESSAGE: &[FieldRule] = &[
     may("content.actions", ValueType::Each(ACTION)),
     may("metadata", ValueType::Object),
     may("metadata.is_edited", ValueType::Bool),
-    may("metadata.edit_history", ValueType::List),
+    may("metadata.edit_history", ValueType::EachText(VERSION)),
     may("metadata.is_regenerated", ValueType::Bool),
-    may("metadata.regeneration_history", ValueType::List),
+    may("metadata.regeneration_history", ValueType::EachText(VERSION)),
     may("metadata.tokens", ValueType::Number),
     may("metadata.processing_time_ms", ValueType::Number),
+];
+
+/// The state of a component; its value may be anything.
+const COMPONENT: &[FieldRule] = &[needs("id", ValueType::Text)];
+
+/// A change of a component; its values may be anything.
+const CHANGE: &[FieldRule] = &[
+    may("component_id", ValueType::Text),
+    may("cause", ValueType::Text),
+    may("reason", ValueType::Text),
 ];
 
 /// A snapshot of a tool. Its changes are a list or, in the form of the database, an object.
@@ -85,6 +113,8 @@ pub(crate) const SNAPSHOT: &[FieldRule] = &[
     may("message_id", ValueType::Text),
     needs("tool_id", ValueType::Text),
     needs("state", ValueType::Object),
+    may("state.components", ValueType::Each(COMPONENT)),
+    may("changes", ValueType::EachOrMap(CHANGE)),
 ];
 
 const BOOKMARK: &[FieldRule] = &[
@@ -221,15 +251,30 @@ fn wrong_value(path: &str, value: &JsonTree, what: ValueType) -> Vec<String> {
         }
         ValueType::Each(table) if kind == ValueKind::Array => {
             let list = value.children();
-            let each = list.iter().flat_map(|(at, value)| {
-                find_type_errors(value, table)
-                    .into_iter()
-                    .map(move |what| format!("{path}[{at}]: {what}"))
-            });
-            each.collect()
+            list.iter().flat_map(|(at, one)| element_errors(path, at, one, table)).collect()
         }
-        ValueType::Texts | ValueType::Each(_) => expect(ValueKind::Array),
+        ValueType::EachText(table) if kind == ValueKind::Array => {
+            let list = value.children();
+            let objects = list.iter().filter(|(_, one)| one.kind() != ValueKind::String);
+            objects.flat_map(|(at, one)| element_errors(path, at, one, table)).collect()
+        }
+        ValueType::EachOrMap(table) if matches!(kind, ValueKind::Array | ValueKind::Object) => {
+            let list = value.children();
+            list.iter().flat_map(|(at, one)| element_errors(path, at, one, table)).collect()
+        }
+        ValueType::TextOrObject if kind == ValueKind::String => Vec::new(),
+        ValueType::TextOrObject => expect(ValueKind::Object),
+        ValueType::Texts
+        | ValueType::Each(_)
+        | ValueType::EachText(_)
+        | ValueType::EachOrMap(_) => expect(ValueKind::Array),
     }
+}
+
+/// What is wrong with an element of a list.
+fn element_errors(path: &str, at: &str, element: &JsonTree, table: &[FieldRule]) -> Vec<String> {
+    let found = find_type_errors(element, table).into_iter();
+    found.map(|what| format!("{path}[{at}]: {what}")).collect()
 }
 
 /// The value corrected by the table: a wrong value gets its default or, if the field is optional, is removed. `None` if
@@ -273,7 +318,10 @@ fn good_elements(value: &JsonTree, what: ValueType) -> Option<JsonTree> {
     }
     let is_good = |element: &JsonTree| match what {
         ValueType::Texts => element.kind() == ValueKind::String,
-        ValueType::Each(table) => find_type_errors(element, table).is_empty(),
+        ValueType::EachText(_) if element.kind() == ValueKind::String => true,
+        ValueType::Each(table) | ValueType::EachText(table) | ValueType::EachOrMap(table) => {
+            find_type_errors(element, table).is_empty()
+        }
         _ => true,
     };
     let good = value.children().into_iter().map(|(_, element)| element).filter(is_good);

@@ -30,11 +30,17 @@ use everturn_store::{AppendAt, Durability, Precondition, Step, Store, Writer};
 use everturn_value::document::PathSegment;
 use everturn_value::tree::JsonTree;
 
+pub(crate) use export::export_settings;
+pub(crate) use marks::all_marks;
 pub use marks::{ChatMark, NewChatMark};
 pub use trash::DiscardedMessage;
+pub(crate) use trash::discarded_messages;
 
 /// The smallest journal that is folded while the chat log is being written.
 const LEAST_JOURNAL: u64 = 1 << 20;
+
+/// The largest document that may be rewritten after a single change.
+const SOON_WRITTEN: u64 = 1 << 20;
 
 /// The minimum ratio of the document's length to the journal's.
 const JOURNAL_SHARE: u64 = 8;
@@ -334,6 +340,15 @@ impl ChatWriter {
     /// Releases the lock and leaves the journal; a later writer folds it.
     pub fn release(self) -> Result<(), ChatError> {
         Ok(self.writer.release()?)
+    }
+
+    /// Ends a single change: the journal of a small document is folded, for programs that do not know it, and the lock
+    /// is released.
+    pub fn finish(self) -> Result<(), ChatError> {
+        match self.log.content.len() <= SOON_WRITTEN {
+            true => self.close(),
+            false => self.release(),
+        }
     }
 
     /// Folds the journal and releases the lock. The journal of a document that is empty or gone stays.

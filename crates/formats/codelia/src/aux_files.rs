@@ -72,9 +72,13 @@ fn tasks(home: &CodeliaHome, findings: &mut Vec<Finding>) {
         let Some(name) = entry.name.as_str().strip_suffix(DOCUMENT_END) else { continue };
         let file = dir.join(&entry.name);
         let Some(task) = tree(home, &file) else { continue };
-        match task.string_at(&["id"]) {
+        match task.string_at(&["task_id"]).or_else(|| task.string_at(&["id"])) {
             None => {
-                findings.push(about(&file, FindingCode::BadDocument, "it has no id".to_owned()));
+                findings.push(about(
+                    &file,
+                    FindingCode::BadDocument,
+                    "it has no task_id".to_owned(),
+                ));
             }
             Some(id) if encoded(&id) != name => {
                 let message = format!("its id is {id:?}, but its file name is {name}");
@@ -103,14 +107,7 @@ pub(super) fn encoded(text: &str) -> String {
 fn secrets(home: &CodeliaHome, shape: &VaultFormat, findings: &mut Vec<Finding>) {
     let file = join_names(&home.files.base, &[shape.file]);
     let vault = Vault::at(std::sync::Arc::clone(&home.store), *shape, file.clone());
-    match vault.is_readable_by_others() {
-        Ok(true) => {
-            let message = "it is readable by other users".to_owned();
-            findings.push(about(&file, FindingCode::OpenSecret, message));
-        }
-        Ok(false) => {}
-        Err(_) => return,
-    }
+    // Whether others can read it is checked for every file with secrets.
     if let Err(everturn_secrets::vault::SecretsError::Damaged { reason, .. }) = vault.list() {
         findings.push(about(&file, FindingCode::BadSetting, reason));
     }

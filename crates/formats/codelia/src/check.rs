@@ -8,7 +8,8 @@ use super::error::CodeliaError;
 use super::format::unreadable;
 use super::home::{CodeliaHome, Session};
 use super::legacy::LegacySession;
-use super::message::{MessageRole, calls, problem, role};
+use super::message::{MessageRole, calls, defect, role};
+use super::paths::{LOG_END, id_in};
 use super::runs::RunLogs;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
@@ -70,6 +71,29 @@ pub fn check_home(
     RunLogs::new(&home).check(watch, &mut checked);
     aux_files::check_aux_files(&home, &mut checked.findings);
     checked
+}
+
+/// Checks the session whose log this is; `None` if the file is not the log of a session in a home.
+pub fn check_log_file(store: &Arc<dyn Store>, file: &FilePath) -> Option<HomeCheck> {
+    let dir = file.parent()?;
+    let base = dir.parent()?.parent()?;
+    let home = CodeliaHome::at(Arc::clone(store), base);
+    let id = id_in(&file.name()?, LOG_END)?.ok()?;
+    if home.files.log(&id).ok()? != *file || !is_home(store, &home.files.base) {
+        return None;
+    }
+    let mut checked = HomeCheck::default();
+    let session = home.find(&id, &mut checked.findings).ok()?;
+    let all = home.sessions().sessions;
+    let others: BTreeSet<&SessionId> = all.iter().map(|session| &session.id).collect();
+    match frozen(&home, &session).and_then(|home| check_session(&home, &session, &others)) {
+        Ok((records, findings)) => {
+            checked.records = records;
+            checked.findings.extend(findings);
+        }
+        Err(error) => checked.findings.push(unreadable(file, &error)),
+    }
+    Some(checked)
 }
 
 /// The home with a snapshot of one session between two commits.
@@ -164,7 +188,7 @@ fn check_log(
             let (file, line, offset) = (session.log.clone(), stored.line, Some(stored.offset));
             findings.push(Finding { file, line, offset, code, message });
         };
-        if let Some(what) = problem(&stored.message) {
+        if let Some(what) = defect(&stored.message) {
             note(FindingCode::BadRecord, format!("message {}: {what}", stored.number));
         }
         for call in calls(&stored.message) {

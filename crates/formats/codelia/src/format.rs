@@ -4,6 +4,8 @@ mod editor;
 mod keys;
 mod reader;
 
+pub use reader::FULL_HISTORY;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -11,19 +13,22 @@ use jiff::Timestamp;
 
 use super::branch::{self, CodeliaFork};
 use super::error::CodeliaError;
+use super::history::SessionHistory;
 use super::home::{CodeliaHome, Session};
 use super::index::IndexRow;
+use super::legacy::last_user_message;
 use super::log::LogCheckpoint;
 use super::paths::{HomePaths, UNKNOWN_TIME};
 use super::repair;
+use super::runs::RunLogs;
 use super::session_files;
 use super::writer::CodeliaWriter;
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    BulkListing, Capabilities, EditableFormat, RepairMode, SessionEditor, SessionError,
-    SessionFormat, SessionIndex, SessionReader, error_chain,
+    BulkListing, Capabilities, EditableFormat, ListedSummary, RepairMode, SessionEditor,
+    SessionError, SessionFormat, SessionIndex, SessionReader, error_chain,
 };
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
@@ -91,6 +96,14 @@ impl CodeliaHome {
             let message = "is missing, but the index lists messages of it".to_owned();
             let (file, code) = (session.log.clone(), FindingCode::MissingFile);
             summary.findings.push(Finding { file, line: None, offset: None, code, message });
+        }
+        if session.is_unsaved {
+            let history = SessionHistory::read_runs(self, &session.id)?;
+            let messages: Vec<JsonTree> =
+                history.messages.into_iter().map(|one| one.message).collect();
+            let said = last_user_message(&messages);
+            summary.title = said.as_deref().and_then(title).unwrap_or(summary.title);
+            (summary.created, summary.updated) = (history.started, history.updated);
         }
         if row.is_none() && session.has_legacy && !session.has_log {
             let legacy = super::legacy::LegacySession::read(self, &session.id)?.row;
@@ -185,7 +198,9 @@ impl SessionFormat for CodeliaFormat {
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<Box<dyn SessionReader>, SessionError> {
-        Ok(Box::new(reader::CodeliaReader::open(home(store), &SessionId::parse(&place.id)?)?))
+        let (home, id) = (home(store), SessionId::parse(&place.id)?);
+        let opened = reader::CodeliaReader::open(home, &id)?;
+        Ok(if opened.is_unsaved() { Box::new(opened.history()?) } else { Box::new(opened) })
     }
 
     fn project(
@@ -194,8 +209,7 @@ impl SessionFormat for CodeliaFormat {
         place: &SessionRef,
     ) -> Result<Option<String>, SessionError> {
         let row = home(store).row(&SessionId::parse(&place.id)?, &mut Vec::new());
-        let meta = row.and_then(|row| JsonTree::parse(row.meta_json?).ok());
-        Ok(meta.and_then(|meta| meta.string_at(&["codelia_workspace_root"])))
+        Ok(row.as_ref().and_then(IndexRow::project))
     }
 
     fn dependencies(
@@ -209,6 +223,12 @@ impl SessionFormat for CodeliaFormat {
         let [database, journal, _] = files.database_files();
         let mut summary = vec![files.lineage(&id)?, database, journal];
         summary.extend(entries.iter().cloned());
+        if home(store).find(&id, &mut Vec::new()).is_ok_and(|session| session.is_unsaved) {
+            let runs = RunLogs::new(&home(store)).of_session(id.as_str())?;
+            let runs: Vec<FilePath> = runs.into_iter().map(|(_, file)| file).collect();
+            summary.extend(runs.iter().cloned());
+            return Ok(Dependencies { summary, entries: runs, log: None });
+        }
         Ok(Dependencies { summary, entries, log: Some(log) })
     }
 
@@ -226,20 +246,21 @@ impl SessionFormat for CodeliaFormat {
 }
 
 impl BulkListing for CodeliaFormat {
-    fn lists_names_only(&self) -> bool {
+    fn lists_briefly(&self) -> bool {
         false
     }
 
     fn list(
         &self,
         store: &Arc<dyn Store>,
-    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
+    ) -> Result<(Vec<ListedSummary>, Vec<Finding>), SessionError> {
         let home = home(store);
         let found = home.sessions();
         let summary = |session: &Session| {
-            home.summary(session).unwrap_or_else(|error| {
+            let summary = home.summary(session).unwrap_or_else(|error| {
                 FORMAT.unreadable_summary(&home.place(session), &SessionError::from(error))
-            })
+            });
+            (summary, session.row.as_ref().and_then(IndexRow::project))
         };
         Ok((found.sessions.iter().map(summary).collect(), found.findings))
     }

@@ -2,17 +2,19 @@
 //!
 //! [`CodeliaHome`] is the home, [`Session`] one of its sessions, and `HomeSessions` the listing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::error::CodeliaError;
+use super::history::SessionHistory;
 use super::index::{IndexError, IndexRow, MemoryIndex, SessionIndex, SqliteIndex};
 use super::legacy::LegacySession;
 use super::log::{LogCheckpoint, MessageCount, MessageReader};
 use super::paths::{DOCUMENT_END, HomePaths, LINEAGE_END, LOG_END, id_in, stamp};
+use super::runs::RunLogs;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::error_chain;
@@ -41,6 +43,8 @@ pub struct Session {
     pub has_log: bool,
     /// Whether it exists in the old form.
     pub has_legacy: bool,
+    /// Whether only the logs of its runs have messages of it.
+    pub(super) is_unsaved: bool,
 }
 
 impl Session {
@@ -103,10 +107,44 @@ impl CodeliaHome {
             Ok(Some(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(match self.store.local_path(&file)? {
-            Some(path) => Some(Arc::new(SqliteIndex::open_read_only(&path)?)),
-            None => None,
-        })
+        let Some(path) = self.store.local_path(&file)? else { return Ok(None) };
+        // Without a log, the database is complete, and SQLite need not create or touch the files beside it.
+        let index = match self.has_database_log()? {
+            false => SqliteIndex::open_immutable(&path)?,
+            true => SqliteIndex::open_read_only(&path)?,
+        };
+        Ok(Some(Arc::new(index)))
+    }
+
+    /// Whether changes of the database are in a log beside it.
+    fn has_database_log(&self) -> Result<bool, StoreError> {
+        let [_, log, _] = self.files.database_files();
+        for file in [log, self.files.database_journal()] {
+            match self.store.stat(&file) {
+                Ok(Some(stat)) if stat.len > 0 => return Ok(true),
+                Ok(_) | Err(StoreError::Missing { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads from the index; `None` if there is none. A log that appears meanwhile may have changed the database under
+    /// a reader that did not look at it, so the read is repeated then.
+    fn read_index<T>(
+        &self,
+        read: impl Fn(&dyn SessionIndex) -> Result<T, IndexError>,
+    ) -> Result<Option<T>, IndexError> {
+        let had_log = self.has_database_log().unwrap_or(true);
+        let Some(index) = self.index()? else { return Ok(None) };
+        let found = read(&*index);
+        if had_log || !self.has_database_log()? {
+            return found.map(Some);
+        }
+        match self.index()? {
+            Some(index) => read(&*index).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The index, created if it does not exist.
@@ -145,11 +183,8 @@ impl CodeliaHome {
 
     /// The index row of a session; an index that cannot be read has none and makes a finding.
     pub(super) fn row(&self, id: &SessionId, findings: &mut Vec<Finding>) -> Option<IndexRow> {
-        let read = || match self.index()? {
-            Some(index) => index.row(id.as_str()),
-            None => Ok(None),
-        };
-        read().unwrap_or_else(|error| {
+        let read = self.read_index(|index| index.row(id.as_str()));
+        read.map(Option::flatten).unwrap_or_else(|error| {
             findings.push(self.unusable(&error));
             None
         })
@@ -224,11 +259,8 @@ impl CodeliaHome {
         self.scan_dir(&self.files.legacy_dir(), DOCUMENT_END, &mut findings, |id| {
             found.entry(id).or_default().legacy = true;
         });
-        let rows = || match self.index()? {
-            Some(index) => index.rows(),
-            None => Ok(Vec::new()),
-        };
-        let rows = rows().unwrap_or_else(|error| {
+        let rows = self.read_index(|index| index.rows()).map(Option::unwrap_or_default);
+        let rows = rows.unwrap_or_else(|error| {
             findings.push(self.unusable(&error));
             Vec::new()
         });
@@ -236,7 +268,7 @@ impl CodeliaHome {
         let mut add = |id: SessionId, there: FoundFiles, row: Option<IndexRow>| {
             let Ok(log) = self.files.log(&id) else { return };
             let FoundFiles { log: has_log, legacy: has_legacy } = there;
-            sessions.push(Session { id, log, row, has_log, has_legacy });
+            sessions.push(Session { id, log, row, has_log, has_legacy, is_unsaved: false });
         };
         for row in rows {
             let known = found.remove_entry(row.session_id.as_str());
@@ -259,6 +291,15 @@ impl CodeliaHome {
         let mut others: Vec<(SessionId, FoundFiles)> = found.into_iter().collect();
         others.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         others.into_iter().for_each(|(id, there)| add(id, there, None));
+        // A run that was killed before its session was saved has the only copy of its messages.
+        let known: HashSet<&SessionId> = sessions.iter().map(|session| &session.id).collect();
+        match RunLogs::new(self).unsaved_sessions(|id| known.contains(id)) {
+            Ok(unsaved) => {
+                let unsaved = unsaved.into_iter().filter(|id| !self.is_trashed(id));
+                sessions.extend(unsaved.filter_map(|id| self.unsaved(id).ok()));
+            }
+            Err(error) => findings.push(super::format::unreadable(&self.files.sessions(), &error)),
+        }
         HomeSessions { sessions, findings }
     }
 
@@ -277,9 +318,18 @@ impl CodeliaHome {
         let (has_log, has_legacy) = (is_there(&log)?, is_there(&self.files.legacy(id)?)?);
         let row = self.row(id, findings);
         if !has_log && !has_legacy && (row.is_none() || self.is_trashed(id)) {
+            let unsaved = RunLogs::new(self).unsaved_sessions(|other| other != id)?;
+            if unsaved.contains(id) && !self.is_trashed(id) {
+                return self.unsaved(id.clone());
+            }
             return Err(CodeliaError::NoSession { id: id.clone() });
         }
-        Ok(Session { id: id.clone(), log, row, has_log, has_legacy })
+        Ok(Session { id: id.clone(), log, row, has_log, has_legacy, is_unsaved: false })
+    }
+
+    fn unsaved(&self, id: SessionId) -> Result<Session, CodeliaError> {
+        let log = self.files.log(&id)?;
+        Ok(Session { id, log, row: None, has_log: false, has_legacy: false, is_unsaved: true })
     }
 
     /// The messages of the log of a session.
@@ -289,6 +339,10 @@ impl CodeliaHome {
 
     /// The number of messages of a session, counted from the last checkpoint.
     pub(super) fn count(&self, session: &Session) -> Result<MessageCount, CodeliaError> {
+        if session.is_unsaved {
+            let messages = SessionHistory::read_runs(self, &session.id)?.messages.len() as u64;
+            return Ok(MessageCount { messages, ..MessageCount::default() });
+        }
         if session.has_log || !session.has_legacy {
             return MessageCount::count(&self.store, &session.log, session.mark());
         }

@@ -85,6 +85,19 @@ impl IndexRow {
         serde_json::from_str::<RowMetadata<'_>>(self.meta_json.as_deref()?).ok()?.everturn
     }
 
+    /// The workspace: from the metadata, as the program determines it, or from the column of its own.
+    pub(super) fn project(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct WorkspaceMetadata<'a> {
+            #[serde(borrow)]
+            codelia_workspace_root: Option<Cow<'a, str>>,
+        }
+        let meta = self.meta_json.as_deref().and_then(|meta| serde_json::from_str(meta).ok());
+        let meta = meta.and_then(|meta: WorkspaceMetadata<'_>| meta.codelia_workspace_root);
+        let root = meta.or_else(|| self.workspace_root.as_deref().map(Cow::Borrowed))?;
+        Some(root.trim().to_owned()).filter(|root| !root.is_empty())
+    }
+
     /// Sets a member of Everturn's own data in the metadata; the other metadata stays.
     pub(super) fn set_own(&mut self, key: &str, value: Value) {
         let Some(mut meta) = self.meta() else { return };

@@ -29,7 +29,7 @@
 //! - `log`, `message`, `legacy`: the message log, its messages, and sessions of the old single-document form.
 //! - `index`: the session index, in SQLite or in memory.
 //! - `writer`, `branch`, `lifecycle`: appends, forks and rewinds, trash.
-//! - `runs`, `outputs`: run logs, and the cache of tool outputs.
+//! - `runs`, `history`, `outputs`: run logs, the whole history of a session, and the cache of tool outputs.
 //! - `projects`, `configuration`, `aux_files`: approval modes per project, the settings, and the other files of a home.
 //! - `check`, `repair`, `session_files`: findings, repairs, and all files of a session.
 //! - `format`: the common model.
@@ -41,6 +41,7 @@ mod check;
 mod configuration;
 mod error;
 mod format;
+mod history;
 mod home;
 mod index;
 mod legacy;
@@ -55,10 +56,10 @@ mod runs;
 mod session_files;
 mod writer;
 
-pub use check::{check_home, is_home};
+pub use check::{check_home, check_log_file, is_home};
 pub use configuration::SCHEMA;
 pub use error::CodeliaError;
-pub use format::{CodeliaFormat, FORMAT};
+pub use format::{CodeliaFormat, FORMAT, FULL_HISTORY};
 pub use home::{CodeliaHome, Session};
 pub use index::{IndexError, IndexRow, MemoryIndex, RowChange, SessionIndex, SqliteIndex};
 pub use log::{MessageReader, StoredMessage};

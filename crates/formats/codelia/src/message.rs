@@ -33,9 +33,22 @@ fn is_text(message: &JsonTree, key: &str) -> Result<(), String> {
     }
 }
 
-/// The problem of an invalid message; unknown fields are not checked.
+/// The problem of a message to be written; unknown fields are not checked.
 pub(super) fn problem(message: &JsonTree) -> Option<String> {
     check(message).err()
+}
+
+/// The defect of a stored message. A role of a newer program is none.
+pub(super) fn defect(message: &JsonTree) -> Option<String> {
+    match role(message) {
+        MessageRole::Other(role) if !role.is_empty() => None,
+        _ => problem(message),
+    }
+}
+
+/// Whether an object among damaged bytes is a message rather than a part of one.
+pub(super) fn is_message(tree: &JsonTree) -> bool {
+    defect(tree).is_none() && (problem(tree).is_none() || tree.value_at(&["content"]).is_some())
 }
 
 fn check(message: &JsonTree) -> Result<(), String> {
@@ -163,6 +176,16 @@ mod tests {
             r#"{"role":"assistant","content":"","tool_calls":[{"id":"c","function":{"name":"ls","arguments":{}}}]}"#,
             Some("tool_calls[0]: arguments is an object, not a string"),
         );
+    }
+
+    #[test]
+    fn a_role_of_a_newer_program_is_no_defect() {
+        let tree = |text: &str| JsonTree::parse(text).unwrap();
+        let newer = tree(r#"{"role":"developer","content":"x"}"#);
+        assert!(defect(&newer).is_none() && is_message(&newer));
+        assert!(!is_message(&tree(r#"{"role":"developer"}"#)));
+        assert!(defect(&tree(r#"{"content":"x"}"#)).is_some());
+        assert!(defect(&tree(r#"{"role":"user","content":{}}"#)).is_some());
     }
 
     fn reads(content: &str, expect: &str) {

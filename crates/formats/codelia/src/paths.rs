@@ -60,6 +60,11 @@ impl HomePaths {
         ["state.db", "state.db-wal", "state.db-shm"].map(|name| self.dir(&["sessions", name]))
     }
 
+    /// The file in which SQLite keeps changes of a database without a write-ahead log.
+    pub(super) fn database_journal(&self) -> FilePath {
+        self.dir(&["sessions", "state.db-journal"])
+    }
+
     /// The tool outputs. With XDG directories the cache is a root of its own.
     pub(super) fn outputs(&self) -> FilePath {
         self.dir(&["cache", "tool-output"])

@@ -94,20 +94,28 @@ impl ProjectPolicies {
             Some(other) => return Err(damaged(format!("version is {other}, not 1"))),
             None => return Err(damaged("version is missing".to_owned())),
         }
-        let policy = |place: &str, policy: &JsonTree| -> Result<ApprovalMode, CodeliaError> {
-            let mode = policy.string_at(&["approval_mode"]);
-            let mode = mode.ok_or_else(|| damaged(format!("{place} has no approval_mode")))?;
-            ApprovalMode::parse(&mode).map_err(|error| damaged(format!("{place}: {error}")))
+        // A policy without a mode decides nothing.
+        let policy =
+            |place: &str, policy: &JsonTree| -> Result<Option<ApprovalMode>, CodeliaError> {
+                if policy.kind() != ValueKind::Object {
+                    return Err(damaged(format!("{place} is {}, not an object", policy.kind())));
+                }
+                let Some(mode) = policy.value_at(&["approval_mode"]) else { return Ok(None) };
+                let mode = mode.string_at::<&str>(&[]).unwrap_or_else(|| mode.to_line());
+                let mode = ApprovalMode::parse(&mode);
+                mode.map(Some).map_err(|error| damaged(format!("{place}: {error}")))
+            };
+        let default = match tree.value_at(&["default"]) {
+            Some(found) => policy("default", &found)?,
+            None => None,
         };
-        let default =
-            tree.value_at(&["default"]).map(|found| policy("default", &found)).transpose()?;
         let mut projects = Vec::new();
         match tree.value_at(&["projects"]) {
             None => {}
             Some(found) if found.kind() == ValueKind::Object => {
                 for (path, found) in found.children() {
                     let mode = policy(&format!("projects[{path:?}]"), &found)?;
-                    projects.push((path, mode));
+                    projects.extend(mode.map(|mode| (path, mode)));
                 }
             }
             Some(found) => {
@@ -130,6 +138,24 @@ impl ProjectPolicies {
         project: Option<&str>,
         mode: ApprovalMode,
     ) -> Result<(), CodeliaError> {
+        self.change(store, project, Some(mode)).map(drop)
+    }
+
+    /// Removes the mode of a project, or the default. Returns whether there was one. Unknown fields stay.
+    pub fn remove(
+        &mut self,
+        store: &Arc<dyn Store>,
+        project: Option<&str>,
+    ) -> Result<bool, CodeliaError> {
+        self.change(store, project, None)
+    }
+
+    fn change(
+        &mut self,
+        store: &Arc<dyn Store>,
+        project: Option<&str>,
+        mode: Option<ApprovalMode>,
+    ) -> Result<bool, CodeliaError> {
         let writer = store.lock(std::slice::from_ref(&self.file))?;
         let expect = match &self.document {
             Some(document) => Precondition::Content(Fingerprint::of(document.text().as_bytes())),
@@ -143,18 +169,23 @@ impl ProjectPolicies {
                 .map_err(wrong)?,
         };
         let key = PathSegment::Key;
-        match project {
-            Some(path) => {
-                document.set(&[key("projects"), key(path), key("approval_mode")], mode.as_str())
-            }
-            None => document.set(&[key("default"), key("approval_mode")], mode.as_str()),
+        let place = match project {
+            Some(path) => vec![key("projects"), key(path), key("approval_mode")],
+            None => vec![key("default"), key("approval_mode")],
+        };
+        let is_changed = match mode {
+            Some(mode) => document.set(&place, mode.as_str()).map(|()| true).map_err(wrong)?,
+            None => document.remove(&place).map_err(wrong)?,
+        };
+        if !is_changed {
+            writer.release()?;
+            return Ok(false);
         }
-        .map_err(wrong)?;
         let (file, bytes) = (self.file.clone(), document.text().as_bytes().to_vec());
         let step = Step::Replace { file, expect, bytes, mode: FileMode::OwnerOnly };
         writer.commit(vec![step], Durability::Synced)?;
         writer.release()?;
         *self = ProjectPolicies::read_at(store, &self.file)?;
-        Ok(())
+        Ok(true)
     }
 }

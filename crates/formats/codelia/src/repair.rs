@@ -1,6 +1,6 @@
 //! Repairs a session: a plan that can be read first, then one commit that keeps every original.
 //!
-//! Whatever is not a message leaves the log, and every message gets its own line. A session of the old form gets its
+//! Every object in the log is a message and stays, whatever its fields; each gets its own line, and other bytes leave. A session of the old form gets its
 //! log; if its document is damaged, from the intact parts of it. Unanswered calls at the end of a session get a result
 //! that says so, because no model accepts a history without one. Missing index data is added; a damaged index is set
 //! aside and rebuilt.
@@ -12,11 +12,12 @@ use serde_json::json;
 
 use super::check::check_session;
 use super::error::CodeliaError;
+use super::history::SessionHistory;
 use super::home::{CodeliaHome, Session};
 use super::index::{IndexError, IndexRow};
 use super::legacy::LegacySession;
 use super::log::{MessageCount, MessageReader};
-use super::message::{MessageRole, ToolCall, calls, problem, role};
+use super::message::{MessageRole, ToolCall, calls, is_message, role};
 use super::paths::UNKNOWN_TIME;
 use super::writer::last_user_message_in;
 use everturn_json::finding::{Finding, FindingCode};
@@ -24,8 +25,8 @@ use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_secrets::scan::SecretRules;
 use everturn_session::repair::{
-    INTERRUPTED, OriginalsBackup, RepairAction, RepairReport, allocate_originals, clean_log,
-    describe_ranges, find_objects, parse_tree, revert, trim_whitespace,
+    INTERRUPTED, OriginalsBackup, RepairAction, RepairReport, allocate_originals,
+    clean_log_of_objects, describe_ranges, find_objects, parse_tree, revert, trim_whitespace,
 };
 use everturn_store::{StoreError, read_optional};
 use everturn_value::tree::JsonTree;
@@ -73,6 +74,12 @@ fn examine_session(
         plan.act(&home.files.database(), format!("updated from the log of {id}"));
     }
     convert_legacy(home, &session, &mut plan)?;
+    if session.is_unsaved {
+        let history = SessionHistory::read_runs(home, id)?;
+        let count = history.messages.len();
+        plan.act(&session.log, format!("created from {count} messages in the logs of runs"));
+        plan.log = Some(history.messages.iter().flat_map(|one| line(&one.message)).collect());
+    }
     if session.has_log {
         let (bytes, what) = repaired_log(home, &session)?;
         what.into_iter().for_each(|what| plan.act(&session.log, what));
@@ -117,7 +124,7 @@ fn convert_legacy(
         Ok(legacy) => (legacy.messages, !legacy.findings.is_empty(), String::new()),
         Err(CodeliaError::Damaged { .. }) => {
             let bytes = home.store.read(&file, 0..u64::MAX)?;
-            let (spans, _) = find_objects(&bytes, |_, tree| problem(tree).is_none());
+            let (spans, _) = find_objects(&bytes, |_, tree| is_message(tree));
             let mut done = 0;
             let mut left_out = Vec::new();
             for span in &spans {
@@ -133,11 +140,10 @@ fn convert_legacy(
         Err(error) => return Err(error),
     };
     if !session.has_log {
-        let whole: Vec<&JsonTree> =
-            messages.iter().filter(|message| problem(message).is_none()).collect();
-        let what = format!("created from the {} messages of the legacy session{rest}", whole.len());
+        let count = messages.len();
+        let what = format!("created from the {count} messages of the legacy session{rest}");
         plan.act(&session.log, what);
-        plan.log = Some(whole.into_iter().flat_map(line).collect());
+        plan.log = Some(messages.iter().flat_map(line).collect());
     }
     if is_bad {
         plan.act(&file, "moved out, because it is damaged; the log takes precedence".to_owned());
@@ -157,9 +163,8 @@ fn repaired_log(
 ) -> Result<(Option<Vec<u8>>, Vec<String>), CodeliaError> {
     let before = read_optional(&home.store, &session.log)?.unwrap_or_default();
     let mut messages = MessageReader::open(&home.store, &session.log, 0, 0)?;
-    let mut odd = false;
     for stored in &mut messages {
-        odd |= problem(&stored?.message).is_some();
+        stored?;
     }
     let (mut what, mut after) = (Vec::new(), before.clone());
     // Messages that are too long to be held are not mistaken for something else.
@@ -167,8 +172,8 @@ fn repaired_log(
     if messages.findings.iter().any(is_loss) {
         return Ok((None, what));
     }
-    if odd || !messages.findings.is_empty() {
-        let sorted = clean_log(&session.log, &before, |tree| problem(tree).is_none())?;
+    if !messages.findings.is_empty() {
+        let sorted = clean_log_of_objects(&session.log, &before, is_message)?;
         let places = sorted.describe_left_out();
         what.push(format!("rewritten with one message per line; other bytes moved out{places}"));
         after = sorted.bytes;
@@ -323,8 +328,15 @@ pub(super) fn update_index_row(home: &CodeliaHome, session: &Session) -> Result<
         parent => parent?,
     };
     let id = session.id.as_str();
+    // A row that is made again gets back what the runs of the session say.
+    let from_runs = match session.row {
+        Some(_) => None,
+        None => Some(SessionHistory::read_runs(home, &session.id)?),
+    };
     home.index_to_write()?.change(id, &mut |before| {
-        let new = || legacy.clone().unwrap_or_else(|| IndexRow::new(id, UNKNOWN_TIME.to_owned()));
+        let from_runs = || from_runs.as_ref().map(|history| history.to_row(&session.id));
+        let unknown = || IndexRow::new(id, UNKNOWN_TIME.to_owned());
+        let new = || legacy.clone().or_else(from_runs).unwrap_or_else(unknown);
         let mut row = before.unwrap_or_else(new);
         row.message_count = i64::try_from(tally.messages).ok();
         row.last_user_message.clone_from(&said);

@@ -3,6 +3,7 @@
 //! [`RunLogs`] finds and reads runs, [`RunWriter`] writes one, and [`RunSummary`] describes one.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
@@ -124,6 +125,65 @@ impl<'h> RunLogs<'h> {
         Ok(runs)
     }
 
+    /// The runs of a session with their logs, oldest first. Only the headers of other runs are read.
+    pub(super) fn of_session(
+        &self,
+        session: &str,
+    ) -> Result<Vec<(String, FilePath)>, CodeliaError> {
+        let mut found = Vec::new();
+        for day in self.days()?.into_iter().rev() {
+            let mut of_day = Vec::new();
+            for (id, path) in self.logs(&day)? {
+                let header = self.header(&path)?;
+                let field = |key: &str| header.as_ref()?.string_at(&[key]);
+                if field("session_id").as_deref() == Some(session) {
+                    let started: Option<Timestamp> =
+                        field("started_at").and_then(|time| time.parse().ok());
+                    of_day.push((started, id.to_string(), path));
+                }
+            }
+            of_day.sort();
+            found.extend(of_day.into_iter().map(|(_, id, path)| (id, path)));
+        }
+        Ok(found)
+    }
+
+    /// The unknown sessions that were never saved: none of their runs has ended. A session that was saved and is no longer
+    /// there was removed.
+    pub(super) fn unsaved_sessions(
+        &self,
+        is_known: impl Fn(&SessionId) -> bool,
+    ) -> Result<BTreeSet<SessionId>, CodeliaError> {
+        let (mut unsaved, mut saved) = (BTreeSet::new(), BTreeSet::new());
+        for day in self.days()? {
+            for (_, path) in self.logs(&day)? {
+                let id = self.header(&path)?.and_then(|header| header.string_at(&["session_id"]));
+                let Some(id) = id.and_then(|id| SessionId::parse(&id).ok()) else { continue };
+                if is_known(&id) || saved.contains(&id) {
+                    continue;
+                }
+                let has_ended = self.end(&path)?.0.is_some();
+                if has_ended {
+                    saved.insert(id)
+                } else {
+                    unsaved.insert(id)
+                };
+            }
+        }
+        Ok(unsaved.difference(&saved).cloned().collect())
+    }
+
+    /// The records of a log, in order.
+    pub(super) fn records_of(&self, path: &FilePath) -> Result<MessageReader, CodeliaError> {
+        MessageReader::open(&self.home.store, path, 0, 0)
+    }
+
+    /// The header of a log, if it has one.
+    fn header(&self, path: &FilePath) -> Result<Option<JsonTree>, CodeliaError> {
+        let first = self.records_of(path)?.next().transpose()?.map(|first| first.message);
+        Ok(first.filter(|header| kind_of(header).as_deref() == Some("header")))
+    }
+
     /// The run with that id, or the only one whose id starts with it.
     pub fn find(&self, id: &str) -> Result<RunSummary, CodeliaError> {
         let mut like = Vec::new();
@@ -152,9 +212,7 @@ impl<'h> RunLogs<'h> {
     }
 
     fn summary(&self, id: &SessionId, path: FilePath) -> Result<RunSummary, CodeliaError> {
-        let first = MessageReader::open(&self.home.store, &path, 0, 0)?.next().transpose()?;
-        let header = first.map(|first| first.message);
-        let header = header.filter(|header| kind_of(header).as_deref() == Some("header"));
+        let header = self.header(&path)?;
         let field = |key: &str| header.as_ref()?.string_at(&[key]);
         let (outcome, last) = self.end(&path)?;
         Ok(RunSummary {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::CodeliaError;
+use super::history::SessionHistory;
 use super::home::CodeliaHome;
 use super::index::{IndexError, IndexRow, SessionIndex};
 use super::legacy::{LegacySession, last_user_message, workspace};
@@ -110,6 +111,13 @@ impl CodeliaWriter {
             writer.commit(vec![step], Durability::Synced)?;
             findings.extend(legacy.findings);
             from_legacy = Some(legacy.row);
+        }
+        if session.is_unsaved {
+            let history = SessionHistory::read_runs(home, id)?;
+            let lines = history.messages.iter().flat_map(|one| line(&one.message)).collect();
+            let step = replace(&log, Precondition::Absent, lines);
+            writer.commit(vec![step], Durability::Synced)?;
+            from_legacy = Some(history.to_row(id));
         }
         let tally = MessageCount::count(&home.store, &log, session.mark())?;
         findings.extend(tally.findings.iter().cloned());

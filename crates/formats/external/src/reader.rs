@@ -235,7 +235,7 @@ impl<F: ProgramFormat> ExternalEntries<'_, F> {
         let drafts = self.reader.format.drafts(&tree);
         let tree = self.reader.format.shown(tree);
         for (place, draft) in (1_u64..).zip(drafts) {
-            let EntryDraft { kind, speaker, text, part, .. } = draft;
+            let EntryDraft { kind, speaker, text, extras, part, .. } = draft;
             // The first entry has the whole record, so that nothing is missing and nothing appears twice.
             let raw = part.filter(|_| place > 1).unwrap_or_else(|| tree.clone());
             let id = if place == 1 { id.clone() } else { format!("{id}#{place}") };
@@ -248,6 +248,7 @@ impl<F: ProgramFormat> ExternalEntries<'_, F> {
                 speaker,
                 kind,
                 text,
+                extras,
                 raw,
             });
         }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::thread_tree::Placement;
-use everturn_session::model::EntryKind;
+use everturn_session::model::{EntryExtras, EntryKind};
 use everturn_value::tree::JsonTree;
 
 /// A small hash that represents an id or a text where many are kept: equal texts have equal hashes.
@@ -83,6 +83,8 @@ pub(super) struct EntryDraft {
     pub(super) kind: EntryKind,
     pub(super) speaker: String,
     pub(super) text: String,
+    /// What it has besides its text.
+    pub(super) extras: EntryExtras,
     /// The tool call that it makes or answers.
     pub(super) call: Option<ToolCall>,
     /// The part of the record that it comes from, if not the whole.
@@ -98,7 +100,14 @@ pub(super) enum ToolCall {
 
 impl EntryDraft {
     pub(super) fn new(kind: EntryKind, speaker: &str, text: impl Into<String>) -> EntryDraft {
-        EntryDraft { kind, speaker: speaker.to_owned(), text: text.into(), call: None, part: None }
+        EntryDraft {
+            kind,
+            speaker: speaker.to_owned(),
+            text: text.into(),
+            extras: EntryExtras::default(),
+            call: None,
+            part: None,
+        }
     }
 
     /// An internal record of the program.

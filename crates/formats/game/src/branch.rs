@@ -12,19 +12,23 @@ pub(super) use self::totals::TurnTotals;
 pub(super) use self::truncation::Truncation;
 use self::truncation::{KeptPart, is_derived};
 use super::error::GameError;
+use super::indexes::IndexKind;
 use super::meta::{GameMeta, stamp};
-use super::paths::{DocumentFile, GameStatus, archive, join_names};
+use super::paths::{DocumentFile, GameStatus, LogFile, LogKind, archive, join_names, scene_path};
+use super::scenes::scenes_at;
 use super::session::{Session, find};
 use super::state::GameState;
+use super::writer::indexing::{index_path, rebuild};
 use super::writer::turns::replace;
 use super::writer::{lock, lock_with};
 use everturn_archive::PackProgress;
 use everturn_json::finding::Finding;
-use everturn_json::names::{FilePath, SessionId};
+use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_session::marks;
 use everturn_session::model::BranchKind;
 use everturn_session::staging::{BATCH_BYTES, StagingDir, build_staged, staging_path};
-use everturn_store::{Step, Store, StoreError, Writer};
+use everturn_store::{Durability, Step, Store, StoreError, Writer};
+use everturn_value::document::JsonStyle;
 
 /// Options of [`fork`] and [`rewind`].
 #[derive(Debug, Clone)]
@@ -120,6 +124,7 @@ pub fn fork(
         status: GameStatus::Active,
     };
     let findings = branch.make(&*writer, turn, Vec::new(), how.batch, now, progress)?;
+    write_indexes(store, new, &*writer);
     writer.release()?;
     source.release()?;
     Ok(GameFork { id: new.clone(), turn, findings })
@@ -153,6 +158,8 @@ pub fn rewind(
         status: GameStatus::Paused,
     };
     branch.make(&*writer, session.turn, steps, how.batch, now, progress)?;
+    write_indexes(store, id, &*writer);
+    write_indexes(store, &name, &*writer);
     writer.release()?;
     Ok(GameRewind { turn, branch: name, findings })
 }
@@ -233,6 +240,55 @@ fn must_be_free(session: &Session, id: &SessionId) -> Result<(), GameError> {
     }
 }
 
+/// Writes the indexes of a session that was made or truncated, in a commit of their own. If that fails, the next writer
+/// makes them.
+fn write_indexes(store: &Arc<dyn Store>, id: &SessionId, writer: &dyn Writer) {
+    let write = || -> Result<(), GameError> {
+        let session = Session::open(Arc::clone(store), id)?;
+        if session.rules().defers_states() {
+            let texts = rebuild(&session)?.texts();
+            let step = |(kind, text): (IndexKind, String)| {
+                replace(index_path(&session.dir, kind), text.into_bytes())
+            };
+            writer.commit(texts.into_iter().map(step).collect(), Durability::Synced)?;
+        }
+        Ok(())
+    };
+    drop(write());
+}
+
+/// Returns the steps for the current log files that have no lines: other programs expect them to exist.
+fn empty_logs(session: &Session, cut: &Truncation, dir: &FilePath) -> Vec<Step> {
+    if !session.rules().renames_full_logs() {
+        return Vec::new();
+    }
+    let first = cut.current_turns();
+    let is_kept = |log: LogKind, file: LogFile| {
+        let mut logs = cut.logs.iter().filter(|end| end.log == log && end.name == file);
+        logs.any(|end| end.left != KeptPart::Nothing)
+    };
+    let logs = [LogKind::Turns, LogKind::Deltas].map(|log| (log, LogFile::current(log, first)));
+    let empty = logs.into_iter().filter(|(log, file)| !is_kept(*log, *file));
+    empty.map(|(log, file)| replace(file.path(log, dir), Vec::new())).collect()
+}
+
+/// Returns the steps that put the files of scenes back to how they were at the turn.
+fn scene_files(
+    session: &Session,
+    cut: &Truncation,
+    dir: &FilePath,
+) -> Result<Vec<Step>, GameError> {
+    if !session.rules().has_scene_files() || cut.turn == session.turn {
+        return Ok(Vec::new());
+    }
+    let mut steps = Vec::new();
+    for (id, scene) in scenes_at(session, cut.turn)? {
+        let path = scene_path(dir, &SceneId::parse(&id)?)?;
+        steps.push(replace(path, scene.to_text(&JsonStyle::PRETTY_RAW).into_bytes()));
+    }
+    Ok(steps)
+}
+
 /// Returns the steps for files derived from the logs: states, metadata, and marks of later turns.
 fn derived_files(
     session: &Session,
@@ -243,7 +299,13 @@ fn derived_files(
     change: impl FnOnce(&mut GameMeta),
 ) -> Result<Vec<Step>, GameError> {
     let mut meta = session.writable_meta()?;
-    let mut steps = session.rules().truncated_files(session, cut, dir, state, &mut meta, now)?;
+    let mut steps = scene_files(session, cut, dir)?;
+    let states = session.rules().truncated_files(session, cut, dir, state, &mut meta, now)?;
+    // The current scene is written with the states.
+    let written: Vec<FilePath> = states.iter().flat_map(Step::paths).cloned().collect();
+    steps.retain(|step| !step.paths().into_iter().any(|path| written.contains(path)));
+    steps.extend(states);
+    steps.extend(empty_logs(session, cut, dir));
     let marked = marks::truncated_marks(&session.store, &session.dir, cut.turn)?;
     steps.extend(marked.map(|bytes| replace(marks::marks_file(dir), bytes)));
     let before = meta.to_bytes();

@@ -175,7 +175,7 @@ pub(crate) trait GameDialect {
         meta: &mut GameMeta,
         state: GameState,
         last: Option<&TurnRecord>,
-    ) -> GameState;
+    ) -> Result<GameState, GameError>;
 
     /// Updates the metadata for a turn, and returns the steps that belong to its commit besides the lines.
     fn turn_files(

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use super::derived::update_derived;
 use super::error::GameError;
 use super::files::{GameFiles, list_dir};
+use super::last_turn::{is_last, last_line};
 use super::meta::{GameMeta, NewGame};
 use super::paths::{DocumentFile, GameStatus, LogKind, SESSIONS, archive, join_names};
 use super::repair::{plan_repair, repair, undo_repair};
@@ -20,7 +21,6 @@ use super::turn::TurnRecord;
 use super::writer::GameWriter;
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
     Capabilities, DerivedData, EditableFormat, RepairMode, SessionEditor, SessionError,
@@ -34,8 +34,8 @@ use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
 use everturn_store::disk;
 use everturn_store::overlay::FileChanges;
-use everturn_store::{Store, StoreError, StoreSource, read_optional};
-use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
+use everturn_store::{Store, StoreError};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The format of game sessions.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +89,17 @@ impl SessionFormat for GameFormat {
             Err(error) => return Err(error.into()),
         };
         match meta {
-            Ok(meta) => describe(&mut summary, &meta),
+            Ok(meta) => {
+                describe(&mut summary, &meta);
+                if let Some(noted) = summary.turns
+                    && !is_last(store, &place.path, &meta, noted)?
+                {
+                    let (id, status) = (SessionId::parse(&place.id)?, status(place)?);
+                    let session =
+                        Session::open_in(Arc::clone(store), &id, status, place.path.clone())?;
+                    summary.turns = Some(session.turn);
+                }
+            }
             Err(message) => {
                 summary.findings.push(finding(&file, FindingCode::BadMetadata, message));
             }
@@ -138,14 +148,9 @@ impl SessionFormat for GameFormat {
         let log = files.turns.last().filter(|(file, _)| file.last.is_none());
         let log = log.map(|(_, path)| path.clone());
         entries.extend(files.turns.into_iter().map(|(_, path)| path));
-        // If the metadata have no turn count, the summary depends on the log.
-        let counts =
-            |bytes: Vec<u8>| GameMeta::parse(&meta, &bytes).is_ok_and(|meta| meta.turn().is_some());
-        let counted = read_optional(store, &meta)?.is_some_and(counts);
-        let mut summary = vec![meta];
-        if !counted {
-            summary.extend(entries.iter().cloned());
-        }
+        // The log may have turns that the metadata do not count.
+        let summary =
+            [meta, LogKind::Turns.dir(&place.path)].into_iter().chain(log.clone()).collect();
         Ok(Dependencies { summary, entries, log })
     }
 
@@ -357,16 +362,9 @@ fn last_turn(
     place: &SessionRef,
 ) -> Result<Option<TurnRecord>, SessionError> {
     for (_, path) in GameFiles::list(store, &place.path)?.turns.iter().rev() {
-        let scan = JsonlScan::new(StoreSource::open(store, path)?, path.clone());
-        for item in scan.reverse().map_err(StoreError::io("read", path))? {
-            let ScanItem::Record(record) = item.map_err(StoreError::io("read", path))? else {
-                continue;
-            };
-            let turn =
-                record.text().and_then(|text| TurnRecord::parse(&TextSlice::from_text(text)).ok());
-            if turn.is_some() {
-                return Ok(turn);
-            }
+        let turn = last_line(store, path)?;
+        if turn.is_some() {
+            return Ok(turn);
         }
     }
     Ok(None)

@@ -2,9 +2,10 @@
 
 use super::changes::{ChangeLine, ChangeRecord, DeltaGroup};
 use super::error::GameError;
-use super::session::{HasTurn, LocatedRecord, LogRows, Session, StoredState};
+use super::session::{HasTurn, LocatedRecord, LogRows, Session};
 use super::snapshot::{self, Snapshot};
 use super::state::{GameState, Scope};
+use super::state_source;
 use super::turn::{OWN, TurnRecord};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
@@ -30,70 +31,10 @@ const TRIES: usize = 5;
 impl Session {
     /// Returns the state after the last turn: the state files plus the changes since they were written.
     ///
-    /// Files that are missing, damaged or modified by another program are not trusted. The state then comes from the
-    /// newest good snapshot and the changes, and there is a finding.
+    /// Files that are missing, damaged, modified by another program, or of an unknown turn are not trusted. The state
+    /// then comes from the newest good snapshot and the changes.
     pub fn resume(&self) -> Result<StateAt, GameError> {
-        self.with_retries(|| match self.stored_state() {
-            Ok(stored) => match stored.touched.clone() {
-                None => self.state_from_files(stored),
-                Some(file) => self.verify_by_snapshot(stored, &file),
-            },
-            Err(
-                error @ (GameError::Damaged { .. } | GameError::Store(StoreError::Missing { .. })),
-            ) => self.rebuild_from_snapshot(error),
-            Err(error) => Err(error),
-        })
-    }
-
-    /// Computes the state after the last turn from the state files.
-    fn state_from_files(&self, stored: StoredState) -> Result<StateAt, GameError> {
-        let (mut state, mut findings) = (stored.state, Vec::new());
-        if stored.turn < self.turn {
-            self.advance(&mut state, stored.turn, self.turn, &mut findings)?;
-        }
-        Ok(StateAt { turn: self.turn, state, findings })
-    }
-
-    /// The same if a state file is not as written: the files count if they agree with the changes.
-    fn verify_by_snapshot(
-        &self,
-        stored: StoredState,
-        file: &FilePath,
-    ) -> Result<StateAt, GameError> {
-        let (turn, mut findings) = (self.turn, Vec::new());
-        let followed = self.by_snapshot(turn, &mut findings)?;
-        if followed.as_ref().is_some_and(|state| state.is_same(&stored.state)) {
-            return Ok(StateAt { turn, state: stored.state, findings });
-        }
-        let what = "it differs from what was written";
-        let Some(state) = followed else {
-            let mut moment = self.state_from_files(stored)?;
-            let message = format!("{what}, and there is no other source of the state");
-            moment.findings.push(unusable_file(file, FindingCode::StateDiffers, message));
-            return Ok(moment);
-        };
-        findings.push(unusable_file(file, FindingCode::StateDiffers, format!("{what}; {INSTEAD}")));
-        Ok(StateAt { turn, state, findings })
-    }
-
-    /// The same if a state file cannot be used.
-    fn rebuild_from_snapshot(&self, error: GameError) -> Result<StateAt, GameError> {
-        let (turn, mut findings) = (self.turn, Vec::new());
-        let Some(state) = self.by_snapshot(turn, &mut findings)? else { return Err(error) };
-        findings.push(match &error {
-            GameError::Store(StoreError::Missing { path }) => unusable_file(
-                path,
-                FindingCode::MissingFile,
-                format!("the file is missing; {INSTEAD}"),
-            ),
-            GameError::Damaged { file, reason } => unusable_file(
-                file,
-                FindingCode::StateDiffers,
-                format!("it cannot be used: {reason}; {INSTEAD}"),
-            ),
-            _ => return Err(error),
-        });
-        Ok(StateAt { turn, state, findings })
+        self.with_retries(|| state_source::last_state(self))
     }
 
     /// Returns the state after `turn`: the newest snapshot at or before it plus the changes since. If there is none,
@@ -130,11 +71,13 @@ impl Session {
         }
         self.with_retries(|| {
             let mut findings = Vec::new();
-            if let Some(state) = self.by_snapshot(turn, &mut findings)? {
+            if let Some(mut state) = self.by_snapshot(turn, &mut findings)? {
+                state_source::take_scene(self, &mut state, turn)?;
                 return Ok(StateAt { turn, state, findings });
             }
             let (from, mut state) = self.later_state(turn, &mut findings)?;
             self.revert_to(&mut state, from, turn, &mut findings)?;
+            state_source::take_scene(self, &mut state, turn)?;
             Ok(StateAt { turn, state, findings })
         })
     }
@@ -143,17 +86,16 @@ impl Session {
     ///
     /// Everturn always writes snapshots with checksums; other programs may not. In a session of Everturn, a snapshot
     /// without them is used only if there is no other.
-    fn by_snapshot(
+    pub(crate) fn by_snapshot(
         &self,
         turn: u64,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<GameState>, GameError> {
-        let has_checksums = self.has_checksums();
         let mut plain = None;
         for (_, path) in self.files()?.snapshots_until(turn) {
             match self.load_snapshot(path)? {
                 Err(finding) => findings.push(finding),
-                Ok(snapshot) if has_checksums && !snapshot.summed => {
+                Ok(snapshot) if self.has_checksums(snapshot.turn) && !snapshot.summed => {
                     let message =
                         "it has no checksums, and is used only if there is no other snapshot";
                     findings.push(unusable_file(
@@ -169,11 +111,12 @@ impl Session {
         plain.map(|snapshot| self.after(snapshot, turn, findings)).transpose()
     }
 
-    /// Returns whether Everturn has written the states, and therefore also the snapshots, with checksums.
-    pub(crate) fn has_checksums(&self) -> bool {
-        let noted =
-            self.meta.as_ref().is_some_and(|meta| meta.tree.value_at(&["stateFiles"]).is_some());
-        noted && self.rules().keeps_metadata()
+    /// Returns whether Everturn has written the states of a turn, and therefore also a snapshot of it, with checksums.
+    /// Older snapshots may come from another program.
+    pub(crate) fn has_checksums(&self, turn: u64) -> bool {
+        let adopted = self.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "adoptedAt"]));
+        let noted = self.noted_states().is_some() && self.rules().keeps_metadata();
+        noted && adopted.is_none_or(|adopted| turn > adopted)
     }
 
     /// Returns the state after `turn`, starting from a snapshot.
@@ -358,10 +301,7 @@ impl Session {
     }
 }
 
-/// The end of the message of a finding about an unusable state file.
-const INSTEAD: &str = "the state is computed from a snapshot and the changes";
-
-fn unusable_file(file: &FilePath, code: FindingCode, message: String) -> Finding {
+pub(crate) fn unusable_file(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
@@ -403,13 +343,9 @@ impl GameState {
 
     /// Returns the inverse of the most recent change, even if that was stored without inverse data.
     pub(crate) fn inverse(&self, scope: Scope, delta: &Delta) -> Result<Delta, DeltaError> {
-        match delta.op {
-            DeltaOp::Push if delta.positions.is_empty() => {
-                let tree = self.get(scope);
-                let length = tree.and_then(|tree| tree.len_at(delta.path.segments())).unwrap_or(0);
-                Ok(Delta::delete(delta.path.join(&length.saturating_sub(1).to_string())))
-            }
-            _ => delta.inverse(),
+        match self.get(scope) {
+            Some(tree) => delta.inverse_after(tree),
+            None => delta.inverse(),
         }
     }
 }

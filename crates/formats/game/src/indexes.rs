@@ -195,6 +195,21 @@ impl Indexes {
         self.scenes.end(id, turn);
     }
 
+    /// Returns whether a scene is listed.
+    pub(crate) fn has_scene(&mut self, id: &str) -> bool {
+        self.scenes.has(id)
+    }
+
+    /// Sets the type and location of a scene that has none.
+    pub(crate) fn describe_scene(&mut self, id: &str, kind: &str, location: &str) {
+        self.scenes.describe(id, kind, location);
+    }
+
+    /// Sets the last turn of a scene, or reopens it.
+    pub(crate) fn set_scene_end(&mut self, id: &str, last: Option<u64>) {
+        self.scenes.set_end(id, last);
+    }
+
     /// Ends the newest open scene with `turn`.
     pub(crate) fn end_newest_scene(&mut self, turn: u64) {
         self.scenes.end_newest(turn);

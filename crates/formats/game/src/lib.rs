@@ -20,8 +20,8 @@
 //!
 //! - `paths`, `files`: names of files, and which files a session has.
 //! - `dialect`: the two dialects, and how the dialect of a session is detected.
-//! - `meta`, `turn`, `changes`, `state`: the metadata, turns, changes and states.
-//! - `log`, `session`, `history`: reading logs, sessions, and the state at a turn.
+//! - `meta`, `turn`, `changes`, `portable`, `state`: the metadata, turns, changes and states.
+//! - `log`, `last_turn`, `session`, `history`, `state_source`: reading logs, sessions, and the state at a turn.
 //! - `snapshot`, `scenes`, `indexes`, `state_files`: the other files of a session.
 //! - `writer`, `undo`, `branch`: appends and undoes turns, forks and rewinds.
 //! - `lifecycle`, `retention`, `archive`, `trash`: transitions, snapshot retention, archives and the trash.
@@ -41,12 +41,14 @@ mod files;
 mod format;
 mod history;
 mod indexes;
+mod last_turn;
 mod lifecycle;
 mod log;
 mod meta;
 mod migrate;
 mod missing_segments;
 mod paths;
+mod portable;
 mod repair;
 mod retention;
 mod scenes;
@@ -54,6 +56,7 @@ mod session;
 mod snapshot;
 mod state;
 mod state_files;
+mod state_source;
 mod survey;
 mod trash;
 mod turn;

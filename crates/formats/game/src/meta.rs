@@ -189,6 +189,13 @@ impl GameMeta {
         put(&mut self.tree, Delta::set(DeltaPath::array(path.iter().copied()), value));
     }
 
+    /// Removes a field, if it exists.
+    pub(crate) fn remove(&mut self, key: &str) {
+        if self.tree.value_at(&[key]).is_some() {
+            put(&mut self.tree, Delta::delete(DeltaPath::array([key])));
+        }
+    }
+
     pub(crate) fn put<T: serde::Serialize + ?Sized>(&mut self, path: &[&str], value: &T) {
         self.put_tree(path, tree(value));
     }

@@ -3,10 +3,13 @@
 //! A scene starts with a change of the whole scope `scene`, and ends with changes of a few of its fields. The scene at
 //! any turn therefore follows from the changes, like the rest of the state.
 
+use std::collections::BTreeMap;
+
 use super::changes::ChangeRecord;
 use super::error::GameError;
 use super::meta::tree;
-use super::state::Scope;
+use super::session::Session;
+use super::state::{GameState, Scope};
 use super::turn::{Event, TurnInput};
 use everturn_json::names::SceneId;
 use everturn_value::delta::{Delta, DeltaOp, DeltaPath};
@@ -83,6 +86,44 @@ pub(crate) fn started_scene(change: &ChangeRecord) -> Option<&JsonTree> {
     let first = scene.text_at(&["time", "turnRange", "0"]);
     let begins = first.is_none_or(|first| first == change.turn.to_string());
     (begins && !scene.is_null()).then_some(scene)
+}
+
+/// Returns every scene that the changes have started, as it was after a turn.
+pub(crate) fn scenes_at(
+    session: &Session,
+    turn: u64,
+) -> Result<BTreeMap<String, JsonTree>, GameError> {
+    let first = session.files()?.snapshots.first().cloned();
+    let start = match first {
+        Some((_, path)) => session.load_snapshot(&path)?.ok(),
+        None => None,
+    };
+    let (mut since, mut state) = (0, GameState::empty());
+    if let Some(start) = start.filter(|start| start.turn <= turn) {
+        (since, state.scene) = (start.turn, start.state.scene);
+    }
+    let mut scenes = BTreeMap::new();
+    let mut keep = |scene: &JsonTree| {
+        if let Some(id) = scene_id_of(scene) {
+            scenes.insert(id, scene.clone());
+        }
+    };
+    for change in session.changes(since + 1, turn)? {
+        let mut change = change?;
+        if change.group.scope != Scope::Scene {
+            continue;
+        }
+        for delta in &mut change.group.deltas {
+            let before = state.scene.clone();
+            // One that does not apply changes nothing, as everywhere.
+            drop(delta.apply_in_place(&mut state.scene));
+            if scene_id_of(&before) != scene_id_of(&state.scene) {
+                keep(&before);
+            }
+        }
+    }
+    keep(&state.scene);
+    Ok(scenes)
 }
 
 /// Returns whether an event starts a scene. A turn starts a scene if one of its events or changes does, and never more

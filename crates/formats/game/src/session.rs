@@ -8,6 +8,7 @@ use super::changes::{ChangeLine, ChangeRecord};
 use super::dialect::{Dialect, GameDialect};
 use super::error::GameError;
 use super::files::{GameFiles, list_dir};
+use super::last_turn::last_turn;
 use super::log::{LogItem, RecordLog};
 use super::meta::GameMeta;
 use super::paths::{DocumentFile, GameStatus, LogFile, LogKind};
@@ -61,7 +62,8 @@ pub struct Session {
 
 /// The contents of the state files.
 pub(crate) struct StoredState {
-    pub(crate) turn: u64,
+    /// Their turn, if it is known without looking at the changes.
+    pub(crate) turn: Option<u64>,
     pub(crate) state: GameState,
     /// A file that was modified since it was written.
     pub(crate) touched: Option<FilePath>,
@@ -133,6 +135,7 @@ impl Session {
         };
         session.dialect = Dialect::detect(&session)?;
         session.turn = match session.meta.as_ref().and_then(GameMeta::turn) {
+            Some(turn) if session.rules().keeps_metadata() => last_turn(&session, turn)?,
             Some(turn) => turn,
             None => session.last_logged_turn()?,
         };
@@ -326,6 +329,11 @@ impl Session {
         FilePath::parse(&format!("{}/{name}", self.dir.as_str())).ok()
     }
 
+    /// Returns the turn of the state files, if the metadata record it.
+    pub(crate) fn noted_states(&self) -> Option<u64> {
+        self.meta.as_ref()?.number(&["stateFiles", "turnId"])
+    }
+
     /// Returns the states in the state files, and their turn.
     pub(crate) fn stored_state(&self) -> Result<StoredState, GameError> {
         let own = |document: DocumentFile| document.in_dir(&self.dir);
@@ -353,10 +361,10 @@ impl Session {
                 Err(error) => return Err(error),
             };
         }
-        let turn = self.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "turnId"]));
+        // Where states may be behind the log, only the metadata know their turn.
+        let turn = if self.rules().defers_states() { self.noted_states() } else { Some(self.turn) };
         let state = GameState { world, player, scene, npcs };
-        // A program that does not record their turn writes them with every turn.
-        Ok(StoredState { turn: turn.unwrap_or(self.turn), state, touched })
+        Ok(StoredState { turn, state, touched })
     }
 
     /// Returns the lines of a log for these turns, in the order of the files. A missing file is a finding.

@@ -19,10 +19,10 @@ use super::error::GameError;
 use super::files::GameFiles;
 use super::log::LogLine;
 use super::meta::GameMeta;
-use super::paths::{GameStatus, LogKind, SnapshotFile};
+use super::paths::{GameStatus, LogKind, SnapshotFile, scene_path};
 use super::session::Session;
 use everturn_json::finding::{Finding, FindingCode, Severity};
-use everturn_json::names::FilePath;
+use everturn_json::names::{FilePath, SceneId};
 use everturn_session::finding_sink::{CheckStats, FindingSink};
 use everturn_value::tree::{JsonTree, ValueDigest};
 
@@ -55,6 +55,8 @@ pub(crate) struct LogTotals {
     pub(crate) deltas_by_turn: TurnCounts,
     /// The turns in which scenes start.
     pub(crate) scene_starts: TurnCounts,
+    /// Whether a scene has started that no turn has named yet.
+    pub(crate) scene_pending: bool,
     /// Time between turns that counts as played, in milliseconds.
     pub(crate) played: u64,
     pub(crate) last_time: Option<i64>,
@@ -102,6 +104,10 @@ pub(crate) struct SurveyResult {
     /// Logs in which some line is not exactly one record.
     pub(crate) bad_logs: BTreeSet<FilePath>,
     pub(crate) good_snapshots: Vec<(SnapshotFile, FilePath)>,
+    /// Whether Everturn has taken one of them.
+    pub(crate) is_own: bool,
+    /// Whether the first of them was taken by a repair, as a new starting point.
+    pub(crate) starts_with_repair: bool,
     pub(crate) bad_snapshots: Vec<FilePath>,
     /// Good snapshots that do not follow from the changes or have wrong facts about themselves.
     pub(crate) odd_snapshots: BTreeSet<u64>,
@@ -111,6 +117,8 @@ pub(crate) struct SurveyResult {
     pub(crate) beginning: Option<u64>,
     /// Ranges of more than a hundred turns without a snapshot: from the first turn up to the second.
     pub(crate) stretches: Vec<(u64, u64)>,
+    /// The scene that the changes produce at the end.
+    pub(crate) last_scene: Option<String>,
     /// Whether the state files cannot be used or do not follow from the changes.
     pub(crate) wrong_states: bool,
     /// The turn in which each scene of the changes starts, and the digests of those that have ended.
@@ -124,6 +132,34 @@ pub(crate) struct SurveyResult {
     pub(crate) wrong_metadata: bool,
     /// Another session whose documents are here, of which this one must be a copy.
     pub(crate) other_session: Option<String>,
+}
+
+impl SurveyResult {
+    /// Returns whether a repair can write state files that cannot be used now.
+    pub(crate) fn restores_states(&self, session: &Session) -> bool {
+        let is_foreign = session.noted_states().is_none() && !self.is_own;
+        let parts = self.stored.world.is_none() || self.stored.player.is_none();
+        let scene = self.stored.scene.is_none() && self.last_scene_file(session).is_some();
+        self.has_state() && (!is_foreign || parts || scene)
+    }
+
+    /// Returns the file of the current scene, if the changes produce that scene.
+    pub(crate) fn last_scene_file(&self, session: &Session) -> Option<FilePath> {
+        let id = SceneId::parse(self.last_scene.as_deref()?).ok()?;
+        let path = scene_path(&session.dir, &id).ok()?;
+        (session.named_file("currentScene") == Some(path.clone())).then_some(path)
+    }
+
+    /// Returns whether some state is known.
+    pub(crate) fn has_state(&self) -> bool {
+        self.first_known().is_some()
+    }
+
+    /// Returns the first turn whose state is stored.
+    pub(crate) fn first_known(&self) -> Option<u64> {
+        let snapshots = self.good_snapshots.iter().map(|(file, _)| file.turn);
+        snapshots.chain(self.stored.turn.filter(|_| self.stored.verified)).min()
+    }
 }
 
 /// The location of a session, as far as its path shows it.
@@ -181,6 +217,9 @@ pub(crate) fn survey(
     survey.states()?;
     survey.changes()?;
     let rules = session.rules();
+    if rules.logs_every_change() {
+        survey.unknown_states()?;
+    }
     if rules.has_scene_files() {
         survey.scene_files()?;
     }

@@ -5,11 +5,12 @@ use jiff::Timestamp;
 use super::changes::{ChangeRecord, DeltaGroup};
 use super::error::GameError;
 use super::meta::tree;
-use super::state::GameState;
+use super::scenes::{SceneEnd, scene_id_of, scenes_at};
+use super::state::{GameState, Scope};
 use super::turn::{TurnInput, TurnRecord};
 use super::writer::turns::TurnSource;
 use super::writer::{GameWriter, TurnOutcome};
-use everturn_value::delta::DeltaError;
+use everturn_value::delta::{Delta, DeltaError, DeltaPath};
 use everturn_value::tree::JsonTree;
 
 impl GameWriter {
@@ -82,15 +83,57 @@ impl GameWriter {
         let changes: Vec<ChangeRecord> = rows.collect::<Result<_, _>>()?;
         let mut state = self.state.clone();
         let no_way = |reason: String| GameError::NoState { turn: target, reason };
-        let groups = revert_changes(&mut state, &changes)
+        let mut groups = revert_changes(&mut state, &changes)
             .map_err(|(id, error)| no_way(format!("change {id} cannot be reverted: {error}")))?;
-        if !state.is_same(&self.session.state_at(target)?.state) {
+        let known = self.session.state_at(target)?.state;
+        if !state.scene.is_same(&known.scene) || groups.iter().any(replaces_scene) {
+            groups.retain(|group| group.scope != Scope::Scene);
+            groups.extend(self.scene_back(&known.scene, target)?);
+            state.scene.clone_from(&known.scene);
+        }
+        if !state.is_same(&known) {
             return Err(no_way(
                 "reverting the changes since then gives a different state".to_owned(),
             ));
         }
         Ok(groups)
     }
+}
+
+impl GameWriter {
+    /// Returns the changes that lead back to the scene after `target`. The current scene does not stay active: it gets
+    /// the form that it had then, or ends if it had not started.
+    fn scene_back(&self, scene: &JsonTree, target: u64) -> Result<Vec<DeltaGroup>, GameError> {
+        let current = &self.state.scene;
+        if current.is_same(scene) {
+            return Ok(Vec::new());
+        }
+        let whole = |scene: JsonTree| Delta::set(DeltaPath::root(), scene);
+        let mut deltas = Vec::new();
+        let id = scene_id_of(current).filter(|id| scene_id_of(scene).as_ref() != Some(id));
+        if let Some(id) = id {
+            match scenes_at(&self.session, target)?.remove(&id) {
+                Some(then) if then.is_same(current) => {}
+                Some(then) => deltas.push(whole(then)),
+                None if self.session.rules().is_active_scene(current) => {
+                    let outcome = Some("Undone.".to_owned());
+                    let end = SceneEnd { outcome, ..SceneEnd::default() };
+                    deltas = end.deltas(current, self.turn() + 1, &JsonTree::null());
+                }
+                None => {}
+            }
+        }
+        // Two groups: a scene is left in the form that it has after the first.
+        let groups = [deltas, vec![whole(scene.clone())]].into_iter();
+        let groups = groups.filter(|deltas| !deltas.is_empty());
+        Ok(groups.map(|deltas| DeltaGroup { scope: Scope::Scene, deltas }).collect())
+    }
+}
+
+/// Returns whether a group of changes sets the whole scene.
+fn replaces_scene(group: &DeltaGroup) -> bool {
+    let mut deltas = group.deltas.iter();
+    group.scope == Scope::Scene && deltas.any(|delta| delta.path.segments().is_empty())
 }
 
 /// Reverts all of `changes`, last first, and returns the inverses; fails with the ID of one that has none.

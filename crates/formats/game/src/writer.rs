@@ -21,8 +21,9 @@ use super::scenes::{NewScene, SceneEnd, scene_id_of};
 use super::session::{HasTurn, Session};
 use super::snapshot::SnapshotReason;
 use super::state::GameState;
+use super::state_source::is_doubtful;
 use super::turn::TurnRecord;
-use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_store::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
 use everturn_value::delta::{Delta, DeltaPath};
@@ -63,6 +64,8 @@ pub struct GameWriter {
     pub(super) state: GameState,
     /// The turn of the state files.
     pub(super) state_turn: u64,
+    /// The state after the last turn of a session that another program has written, until the next turn is stored.
+    pub(super) foreign_base: Option<GameState>,
     pub(super) turns: LogSegment,
     pub(super) deltas: LogSegment,
     /// The time of the last turn in milliseconds.
@@ -135,6 +138,7 @@ impl GameWriter {
         session.require_logs()?;
         let logged = session.last_logged_turn()?;
         let is_torn = session.rules().keeps_metadata() && logged + 1 == session.turn;
+        let is_foreign = session.rules().defers_states() && session.noted_states().is_none();
         if logged != session.turn && !is_torn {
             let file = super::paths::DocumentFile::Meta.in_dir(&session.dir);
             let reason = format!(
@@ -144,10 +148,7 @@ impl GameWriter {
             return Err(GameError::damaged(&file, reason));
         }
         let moment = session.resume()?;
-        let is_doubtful = |finding: &&Finding| {
-            matches!(finding.code, FindingCode::MissingFile | FindingCode::StateDiffers)
-        };
-        if let Some(finding) = moment.findings.iter().find(is_doubtful) {
+        if let Some(finding) = moment.findings.iter().find(|finding| is_doubtful(finding)) {
             return Err(GameError::damaged(&finding.file, &finding.message));
         }
         let (turns, deltas) =
@@ -156,9 +157,10 @@ impl GameWriter {
         let told = last.as_ref().and_then(|turn| turn.raw.value_at(&["gameTime"]));
         let game_time = told.unwrap_or_else(|| noted_game_time(&meta));
         let rules = session.rules();
-        let state = rules.prepare_writing(&mut session, &mut meta, moment.state, last.as_ref());
+        let state = rules.prepare_writing(&mut session, &mut meta, moment.state, last.as_ref())?;
         let mut game = GameWriter {
-            state_turn: meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn),
+            state_turn: session.noted_states().unwrap_or(session.turn),
+            foreign_base: is_foreign.then(|| state.clone()),
             state,
             last_time: meta
                 .number(&["stats", "lastTurnTime"])

@@ -1,13 +1,9 @@
-//! The configuration: where it is searched for, and TOML that is edited without disturbing the rest.
+//! The configuration: where it is searched for.
 //!
 //! The first file that exists counts. Settings changed while a program ran are in a file of their own, which overrides
-//! it key by key.
+//! it key by key. A file that `LINGGEN_CONFIG` names is the whole configuration.
 //!
-//! [`ConfigSearch`] lists the candidate files, and [`TomlDocument`] edits one.
-
-use serde_json::{Number, Value};
-use thiserror::Error;
-use toml_edit::{DocumentMut, Item, TableLike};
+//! [`ConfigSearch`] lists the candidate files.
 
 use everturn_settings::config::ConfigSchema;
 
@@ -53,15 +49,20 @@ impl ConfigSearch<'_> {
         named.into_iter().chain(found).collect()
     }
 
-    /// The candidates for the overrides of a configuration; the first that exists counts. For an explicitly named file,
-    /// only the one beside it.
+    /// The file that `LINGGEN_CONFIG` names.
+    #[must_use]
+    pub fn named_file(&self) -> Option<String> {
+        self.named.filter(|named| !named.is_empty()).and_then(|_| self.files().into_iter().next())
+    }
+
+    /// The candidates for the overrides of a configuration; the first that exists counts. An explicitly named file has
+    /// none.
     #[must_use]
     pub fn overrides(&self, config: Option<&str>) -> Vec<String> {
-        let beside = config.and_then(|file| Some(join(file.rsplit_once('/')?.0, RUNTIME)));
-        let named = self.named.is_some_and(|named| !named.is_empty());
-        if let (Some(beside), true) = (&beside, named) {
-            return vec![beside.clone()];
+        if config.is_some() && self.named_file().as_deref() == config {
+            return Vec::new();
         }
+        let beside = config.and_then(|file| Some(join(file.rsplit_once('/')?.0, RUNTIME)));
         let mut files =
             vec![join(self.current_dir, RUNTIME), join(&join(self.home, "config"), RUNTIME)];
         files.extend(beside.filter(|beside| !files.contains(beside)));
@@ -73,165 +74,6 @@ impl ConfigSearch<'_> {
     pub fn override_to_write(&self) -> String {
         join(&join(self.home, "config"), RUNTIME)
     }
-}
-
-/// Why a configuration cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum TomlError {
-    /// It is not TOML.
-    #[error("not TOML: {reason}")]
-    Bad {
-        /// The problem, without quoting the text.
-        reason: String,
-    },
-    /// It is not UTF-8.
-    #[error("not UTF-8 at byte {at}")]
-    NotUtf8 {
-        /// The offset of the first invalid byte.
-        at: usize,
-    },
-    /// A key that does not lead to a value that can be changed.
-    #[error("{key} cannot be set: {reason}")]
-    CannotSet {
-        /// The key.
-        key: String,
-        /// The reason.
-        reason: &'static str,
-    },
-}
-
-/// A TOML file. Whatever is not changed keeps its bytes.
-///
-/// ```
-/// use everturn_linggen::TomlDocument;
-///
-/// let mut toml = TomlDocument::parse(b"# ours\n[server]\nport = 9898 # usual\n")?;
-/// toml.set("server.port", &7777.into())?;
-/// assert_eq!(toml.text(), "# ours\n[server]\nport = 7777 # usual\n");
-/// # Ok::<(), everturn_linggen::TomlError>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct TomlDocument {
-    document: DocumentMut,
-}
-
-impl TomlDocument {
-    /// Parses a file.
-    pub fn parse(bytes: &[u8]) -> Result<TomlDocument, TomlError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| TomlError::NotUtf8 { at: error.valid_up_to() })?;
-        // The full message of the parser quotes the line, which may hold a key.
-        let document = text.parse::<DocumentMut>().map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-            TomlError::Bad {
-                reason: format!("line {line}: {}", error.message().replace('\n', " ")),
-            }
-        })?;
-        Ok(TomlDocument { document })
-    }
-
-    /// The whole text.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.document.to_string()
-    }
-
-    /// Its content.
-    #[must_use]
-    pub fn value(&self) -> Value {
-        table(self.document.as_table())
-    }
-
-    /// Sets a key, such as `server.port`. Missing groups are created.
-    pub fn set(&mut self, key: &str, value: &Value) -> Result<(), TomlError> {
-        let refused = |reason| TomlError::CannotSet { key: key.to_owned(), reason };
-        let mut new = to_toml(value).ok_or_else(|| refused("TOML cannot represent this value"))?;
-        let mut parts: Vec<&str> = key.split('.').collect();
-        let last = parts.pop().unwrap_or_default();
-        if last.is_empty() || parts.iter().any(|part| part.is_empty()) {
-            return Err(refused("a part of the key is empty"));
-        }
-        let mut group: &mut dyn TableLike = self.document.as_table_mut();
-        for part in parts {
-            let item = group.entry(part).or_insert_with(toml_edit::table);
-            group = item
-                .as_table_like_mut()
-                .ok_or_else(|| refused("a part of the key is not a table"))?;
-        }
-        match group.get_mut(last) {
-            Some(Item::Value(old)) => {
-                *new.decor_mut() = old.decor().clone();
-                *old = new;
-            }
-            Some(Item::None) | None => drop(group.insert(last, Item::Value(new))),
-            Some(_) => return Err(refused("it is a table")),
-        }
-        Ok(())
-    }
-}
-
-impl TomlDocument {
-    /// Removes a key. Returns whether it existed.
-    pub fn remove(&mut self, key: &str) -> bool {
-        let (groups, last) = key.rsplit_once('.').unwrap_or(("", key));
-        let mut group: &mut dyn TableLike = self.document.as_table_mut();
-        for part in groups.split('.').filter(|part| !part.is_empty()) {
-            match group.get_mut(part).and_then(Item::as_table_like_mut) {
-                Some(inner) => group = inner,
-                None => return false,
-            }
-        }
-        group.remove(last).is_some()
-    }
-}
-
-fn table(table: &dyn TableLike) -> Value {
-    Value::Object(table.iter().map(|(key, item)| (key.to_owned(), from_item(item))).collect())
-}
-
-/// The parser allows at most a hundred levels, which bounds the recursion.
-fn from_item(item: &Item) -> Value {
-    match item {
-        Item::None => Value::Null,
-        Item::Value(value) => from_value(value),
-        Item::Table(inner) => table(inner),
-        Item::ArrayOfTables(tables) => {
-            Value::Array(tables.iter().map(|inner| table(inner)).collect())
-        }
-    }
-}
-
-fn from_value(value: &toml_edit::Value) -> Value {
-    match value {
-        toml_edit::Value::String(text) => Value::String(text.value().clone()),
-        toml_edit::Value::Integer(number) => Value::from(*number.value()),
-        toml_edit::Value::Float(number) => {
-            let shown = || Value::String(number.value().to_string());
-            Number::from_f64(*number.value()).map_or_else(shown, Value::Number)
-        }
-        toml_edit::Value::Boolean(is) => Value::Bool(*is.value()),
-        toml_edit::Value::Datetime(time) => Value::String(time.value().to_string()),
-        toml_edit::Value::Array(values) => Value::Array(values.iter().map(from_value).collect()),
-        toml_edit::Value::InlineTable(inner) => table(inner),
-    }
-}
-
-fn to_toml(value: &Value) -> Option<toml_edit::Value> {
-    Some(match value {
-        Value::String(text) => text.as_str().into(),
-        Value::Bool(is) => (*is).into(),
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => integer.into(),
-            None => number.as_f64()?.into(),
-        },
-        Value::Array(values) => {
-            let values: Option<toml_edit::Array> = values.iter().map(to_toml).collect();
-            values?.into()
-        }
-        Value::Null | Value::Object(_) => return None,
-    })
 }
 
 /// The schema of the configuration: any keys are allowed. Settings changed while a program ran override it key by key.
@@ -290,8 +132,11 @@ mod tests {
         );
         assert_eq!(
             search(Some("/x/y.toml")).overrides(Some("/x/y.toml")),
-            ["/x/linggen-agent.runtime.toml"]
+            Vec::<String>::new(),
+            "it is the whole configuration"
         );
+        assert_eq!(search(Some("y.toml")).named_file().as_deref(), Some("/w/y.toml"));
+        assert_eq!(search(Some("")).named_file(), None);
         assert_eq!(search(None).override_to_write(), home);
     }
 
@@ -308,57 +153,5 @@ mod tests {
         let expect = json!({"server": {"port": 2, "host": "a"}, "models": []});
         assert_eq!(config.merged(), expect);
         assert_eq!(config.explain("server.port")[0].place, "over");
-    }
-
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "argument tables are easier to read without ampersands"
-    )]
-    fn set(text: &str, key: &str, value: Value, expect: &str) {
-        let mut toml = TomlDocument::parse(text.as_bytes()).unwrap();
-        toml.set(key, &value).unwrap();
-        assert_eq!(toml.text(), expect, "{text:?}");
-    }
-
-    #[test]
-    fn a_change_touches_nothing_else() {
-        set("", "a", json!(1), "a = 1\n");
-        set("", "s.p", json!("x"), "[s]\np = \"x\"\n");
-        set(
-            "# c\na = 1 # d\nb  =  'x'\n",
-            "a",
-            json!([1, "y"]),
-            "# c\na = [1, \"y\"] # d\nb  =  'x'\n",
-        );
-        set(
-            "[[models]]\nid = \"a\"\n\n[server]\nport = 1\n",
-            "server.host",
-            json!("h"),
-            "[[models]]\nid = \"a\"\n\n[server]\nport = 1\nhost = \"h\"\n",
-        );
-        set("s = { p = 1, q = 2 }\n", "s.p", json!(3), "s = { p = 3, q = 2 }\n");
-        let mut toml = TomlDocument::parse(b"# c\n[s]\np = 1 # d\nq = 2\n").unwrap();
-        assert!(toml.remove("s.p") && !toml.remove("s.p") && !toml.remove("x.y"));
-        assert_eq!(toml.text(), "# c\n[s]\nq = 2\n");
-        for (text, key) in [("a = 1\n", "a.b"), ("[a]\n", "a"), ("", "a..b"), ("", "")] {
-            assert!(
-                TomlDocument::parse(text.as_bytes()).unwrap().set(key, &json!(1)).is_err(),
-                "{key:?}"
-            );
-        }
-        assert!(TomlDocument::parse(b"").unwrap().set("a", &json!(null)).is_err());
-    }
-
-    #[test]
-    fn every_kind_of_value_is_read() {
-        let text = "t = 2026-01-01T10:00:00Z\nf = 1.5\ni = inf\nb = true\n[[m]]\nid = 'a'\n[g.h]\nx = {y = [1]}\n";
-        let expect = json!({"t": "2026-01-01T10:00:00Z", "f": 1.5, "i": "inf", "b": true, "m": [{"id": "a"}],
-            "g": {"h": {"x": {"y": [1]}}}});
-        assert_eq!(TomlDocument::parse(text.as_bytes()).unwrap().value(), expect);
-        let error =
-            TomlDocument::parse(b"[models]\napi_key = \"sk-secret\n").unwrap_err().to_string();
-        assert!(error.contains("line 2") && !error.contains("sk-secret"), "{error}");
-        let deep = format!("a = {}1{}\n", "[".repeat(5000), "]".repeat(5000));
-        assert!(TomlDocument::parse(deep.as_bytes()).is_err());
     }
 }

@@ -15,14 +15,14 @@ use super::error::LinggenError;
 use super::paths::{SessionFile, session_time};
 use super::project::{about, open_project, read_project};
 use super::repair as fix;
-use super::session::{Session, SessionLocation, SessionMeta, sessions};
+use super::session::{Session, SessionLocation, SessionMeta, last_time, sessions};
 use super::writer::{LinggenWriter, NewLinggenSession};
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    BulkListing, Capabilities, EditableFormat, RepairMode, SessionEditor, SessionError,
-    SessionFormat, SessionReader, error_chain,
+    BulkListing, Capabilities, EditableFormat, ListedSummary, RepairMode, SessionEditor,
+    SessionError, SessionFormat, SessionReader, error_chain,
 };
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
@@ -171,26 +171,30 @@ impl SessionFormat for LinggenFormat {
 }
 
 impl BulkListing for LinggenFormat {
-    fn lists_names_only(&self) -> bool {
+    fn lists_briefly(&self) -> bool {
         true
     }
 
-    /// Lists sessions by their names, which contain the creation time; files are opened only if the name does not.
+    /// Lists sessions by their names, which contain the creation time, and by the ends of their messages, which contain
+    /// the time of the last change. Other files are opened only if the name has no time.
     fn list(
         &self,
         store: &Arc<dyn Store>,
-    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
+    ) -> Result<(Vec<ListedSummary>, Vec<Finding>), SessionError> {
         let SessionListing { sessions: places, findings } = self.locate(store)?;
         let brief = |place: SessionRef| {
             let created = session_time(&place.id);
-            if created.is_none() {
-                let told = FORMAT.summary(store, &place);
-                return told.unwrap_or_else(|error| FORMAT.unreadable_summary(&place, &error));
-            }
-            let summary = SessionSummary::new(&place, NAME, "active");
-            SessionSummary { created, updated: created, ..summary }
+            let file = SessionFile::Messages.of(&place.path);
+            let told = match created {
+                None => FORMAT.summary(store, &place),
+                Some(_) => last_time(store, &file).map_err(SessionError::from).map(|updated| {
+                    let summary = SessionSummary::new(&place, NAME, "active");
+                    SessionSummary { created, updated: updated.or(created), ..summary }
+                }),
+            };
+            told.unwrap_or_else(|error| FORMAT.unreadable_summary(&place, &error))
         };
-        Ok((places.into_iter().map(brief).collect(), findings))
+        Ok((places.into_iter().map(|place| (brief(place), None)).collect(), findings))
     }
 }
 

@@ -29,8 +29,8 @@
 //!   the forms that newer programs use.
 //! - `plan`, `specs`: plans; agents and skills.
 //! - `config`, `credentials`, `logs`, `daemon`: the configuration, provider keys, daily logs, the daemon's PID file.
-//! - `document`, `yaml`: documents edited in place.
-//! - `check`, `repair`: findings and repairs.
+//! - `document`, `yaml`, `toml_document`: documents edited in place.
+//! - `check`, `home_check`, `repair`: findings and repairs.
 //! - `format`: the common model.
 //! - `error`: the errors of a home.
 
@@ -44,6 +44,7 @@ mod document;
 mod encoding;
 mod error;
 mod format;
+mod home_check;
 mod logs;
 mod messages;
 mod missions;
@@ -57,17 +58,19 @@ mod runs;
 mod schema_v2;
 mod session;
 mod specs;
+mod toml_document;
 mod writer;
 mod yaml;
 
 pub use branch::{LinggenFork, fork, rewind};
-pub use config::{ConfigSearch, SCHEMA, TomlDocument, TomlError};
+pub use config::{ConfigSearch, SCHEMA};
 pub use content::parts;
 pub use credentials::{CREDENTIALS, key_variable};
 pub use daemon::{PidFile, pid_file, read_pid};
 pub use encoding::{ProjectDir, ProjectPath};
 pub use error::LinggenError;
 pub use format::{FORMAT, LinggenFormat};
+pub use home_check::{check_home_files, is_home_dir};
 pub use logs::{ExpiredLogs, LOG_DAYS, logs, plan_expired_logs, remove_expired_logs};
 pub use messages::{Message, MessageReader, MessageRow};
 pub use missions::{Mission, MissionAgent, MissionListing, clear_mission, missions, set_mission};
@@ -93,6 +96,7 @@ pub use session::{
     Lineage, Session, SessionLocation, SessionMeta, auto_title, is_session_dir, sessions,
 };
 pub use specs::{Spec, SpecDir, SpecKind, SpecListing, SpecSource, front_matter, specs};
+pub use toml_document::{TomlDocument, TomlError};
 pub use writer::{AppendReceipt, ClearOutcome, LinggenWriter, NewLinggenSession, clear_messages};
 pub use yaml::{YamlDocument, YamlError, scalar};
 

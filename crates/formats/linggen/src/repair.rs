@@ -1,6 +1,7 @@
 //! Repairs a damaged session: a plan first, then commits that keep every original.
 //!
-//! Intact records stay as they are, byte for byte; anything else leaves the message file. Missing metadata is derived
+//! Whole records stay as they are, byte for byte, except that a missing `is_observation` is added; anything else leaves
+//! the message file. Missing metadata is derived
 //! from the name of the directory and the messages. The project's document is repaired with the session.
 
 mod project;
@@ -16,11 +17,13 @@ use super::paths::SessionFile;
 use super::session::{Session, SessionLocation};
 use super::writer::meta_text;
 use everturn_json::finding::FindingCode;
+use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_session::repair::{
-    OriginalsBackup, RepairAction, RepairReport, allocate_originals, clean_log, revert,
+    OriginalsBackup, RepairAction, RepairReport, allocate_originals, clean_log_of_objects, revert,
 };
-use everturn_store::{Store, read_optional};
+use everturn_store::{Store, StoreError, read_optional};
+use everturn_value::tree::JsonTree;
 
 /// The repair of a file, and its reason.
 struct FileRepair {
@@ -44,23 +47,53 @@ fn plan(session: &Session, now: Timestamp) -> Result<Vec<FileRepair>, LinggenErr
     Ok(fixes)
 }
 
-/// The messages, each on its own line, and nothing else.
+/// The messages, each on its own line, and nothing else. Records that programs skip stay; those that only lack
+/// `is_observation` get its default.
 fn repair_messages(session: &Session) -> Result<Option<FileRepair>, LinggenError> {
     let file = session.file(SessionFile::Messages);
-    let Some(bytes) = read_optional(&session.store, &file)? else { return Ok(None) };
-    let (mut rows, mut odd) = (session.rows()?, false);
+    let Some(mut bytes) = read_optional(&session.store, &file)? else { return Ok(None) };
+    let mut what = Vec::new();
+    let mut rows = session.rows()?;
     for row in &mut rows {
-        odd |= row?.lacks().is_some();
+        row?;
     }
-    if rows.findings.is_empty() && !odd {
-        return Ok(None);
+    if !rows.findings.is_empty() {
+        let sorted = clean_log_of_objects(&file, &bytes, |tree| lacking(tree).is_none())?;
+        let places = sorted.describe_left_out();
+        what.push(format!("rewritten with one message per line; other bytes moved out{places}"));
+        bytes = sorted.bytes;
     }
-    let sorted = clean_log(&file, &bytes, |tree| lacking(tree).is_none())?;
-    let what = format!(
-        "rewritten with one message per line; other bytes moved out{}",
-        sorted.describe_left_out()
-    );
-    Ok(Some(FileRepair { bytes: Some(sorted.bytes), what, file }))
+    let ends = incomplete_ends(&file, &bytes)?;
+    if !ends.is_empty() {
+        what.push(format!("added `is_observation` to {} messages", ends.len()));
+    }
+    for end in ends.into_iter().rev() {
+        bytes.splice(end..end, ADDITION.bytes());
+    }
+    let what = what.join("; ");
+    Ok((!what.is_empty()).then_some(FileRepair { bytes: Some(bytes), what, file }))
+}
+
+/// What a message that only lacks `is_observation` gets at its end.
+const ADDITION: &str = r#","is_observation":false"#;
+
+/// The offsets of the closing braces of messages that only lack `is_observation`.
+fn incomplete_ends(file: &FilePath, bytes: &[u8]) -> Result<Vec<usize>, LinggenError> {
+    let mut ends = Vec::new();
+    let failed = || StoreError::io("read", file);
+    for item in JsonlScan::new(bytes, file.clone()).forward().map_err(failed())? {
+        let ScanItem::Record(record) = item.map_err(failed())? else { continue };
+        let Some(text) = record.text() else { continue };
+        if JsonTree::from_trusted_str(text).value_at(&["is_observation"]).is_some() {
+            continue;
+        }
+        let Some(start) = text.trim_end().strip_suffix('}') else { continue };
+        let whole = JsonTree::parse(format!("{start}{ADDITION}}}"));
+        if whole.is_ok_and(|whole| lacking(&whole).is_none()) {
+            ends.extend(usize::try_from(record.offset + start.len() as u64));
+        }
+    }
+    Ok(ends)
 }
 
 /// The metadata with everything that programs require.

@@ -274,7 +274,7 @@ impl Session {
 
     /// The time of the last message.
     pub fn updated(&self) -> Result<Option<Timestamp>, LinggenError> {
-        Ok(self.rows_back()?.next().transpose()?.and_then(|row| row.time()))
+        last_time(&self.store, &self.file(SessionFile::Messages))
     }
 
     /// The title to use if the metadata has none.
@@ -299,6 +299,19 @@ impl Session {
             _ => Err(LinggenError::damaged(&file, "it does not name the parent session")),
         }
     }
+}
+
+/// The time of the last message in a file that has one.
+pub(crate) fn last_time(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<Timestamp>, LinggenError> {
+    for row in MessageReader::backward(store, file)? {
+        if let Some(time) = row?.time() {
+            return Ok(Some(time));
+        }
+    }
+    Ok(None)
 }
 
 /// The text of a message, if it is from the user.

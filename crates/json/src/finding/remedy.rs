@@ -56,6 +56,7 @@ impl FindingCode {
             | Self::FileOverlap
             | Self::SessionTwice
             | Self::MissingScene
+            | Self::UnknownState
             | Self::MissingParent
             | Self::BadSetting
             | Self::SizeOverMax
@@ -72,6 +73,7 @@ impl FindingCode {
             | Self::OddTag
             | Self::Triggered
             | Self::LostTurn
+            | Self::LostValue
             | Self::TwinTurn => "nothing; no repair is needed",
         }
     }

@@ -13,7 +13,9 @@ use super::{OwnTarget, SessionDraft};
 use everturn_chatlog::import;
 use everturn_session::format::SessionError;
 use everturn_session::model::carried::MEMBER;
-use everturn_session::model::{Entry, EntryKind, Mark, MarkKind, SessionRef};
+use everturn_session::model::{
+    Attachment, Entry, EntryAction, EntryKind, Mark, MarkKind, SessionRef,
+};
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::JsonTree;
 
@@ -124,17 +126,53 @@ fn free_id(taken: &mut HashSet<String>, entry: &Entry) -> String {
     id
 }
 
+/// The type of an attachment; a chat log knows three.
+fn attachment_type(attachment: &Attachment) -> &str {
+    match attachment.kind.as_str() {
+        kind @ ("image" | "audio") => kind,
+        _ => "file",
+    }
+}
+
+/// The type of an action; a chat log knows three.
+fn action_type(action: &EntryAction) -> &str {
+    match action.kind.as_str() {
+        kind @ ("emote" | "thought") => kind,
+        _ => "action",
+    }
+}
+
 fn message(entry: &Entry, id: &str, time: Timestamp) -> Value {
     let kind = message_type(&entry.kind);
     let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let slug: String = entry.speaker.chars().map(plain).collect();
     let slug = slug.trim_matches('-');
+    let mut sender =
+        json!({"id": if slug.is_empty() { kind } else { slug }, "name": entry.speaker});
+    let mut content = json!({"text": entry.text});
+    let extras = &entry.extras;
+    let attachments = extras.attachments.iter().map(|attachment| {
+        json!({
+            "type": attachment_type(attachment), "url": attachment.url,
+            "description": attachment.description,
+        })
+    });
+    let actions = extras.actions.iter();
+    let actions = actions.map(|action| json!({"type": action_type(action), "text": action.text}));
+    if let (Value::Object(content), Value::Object(sender)) = (&mut content, &mut sender) {
+        if !extras.attachments.is_empty() {
+            content.insert("attachments".to_owned(), attachments.collect());
+        }
+        if !extras.actions.is_empty() {
+            content.insert("actions".to_owned(), actions.collect());
+        }
+        let formatted = extras.formatted_text.clone();
+        content.extend(formatted.map(|text| ("formatted_text".to_owned(), json!(text))));
+        let avatar = extras.avatar.clone();
+        sender.extend(avatar.map(|avatar| ("avatar".to_owned(), json!(avatar))));
+    }
     json!({
-        "id": id,
-        "timestamp": time.to_string(),
-        "type": kind,
-        "sender": {"id": if slug.is_empty() { kind } else { slug }, "name": entry.speaker},
-        "content": {"text": entry.text},
+        "id": id, "timestamp": time.to_string(), "type": kind, "sender": sender, "content": content,
     })
 }
 

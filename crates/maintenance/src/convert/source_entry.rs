@@ -116,7 +116,7 @@ fn carried_change(turn: u64, carried: &JsonTree) -> Option<StateChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everturn_session::model::EntryKind;
+    use everturn_session::model::{EntryExtras, EntryKind};
 
     #[test]
     fn entries_added_later_continue_the_numbering_of_the_original_session() {
@@ -124,7 +124,9 @@ mod tests {
         let mut turn = |at: u64, carried: Option<&str>| {
             let (id, speaker, text) = (String::new(), String::new(), String::new());
             let (kind, raw) = (EntryKind::User, JsonTree::object());
-            let entry = Entry { seq: at, turn: at, id, time: None, speaker, kind, text, raw };
+            let extras = EntryExtras::default();
+            let entry =
+                Entry { seq: at, turn: at, id, time: None, speaker, kind, text, extras, raw };
             let source =
                 reading.read_entry(entry, carried.map(|text| JsonTree::parse(text).unwrap()));
             (source.entry.turn, source.at, source.is_carried)

@@ -228,12 +228,14 @@ fn is_message(kind: &EntryKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everturn_session::model::EntryExtras;
 
     /// An entry with its record; the speaker of a result is the tool.
     fn source(kind: EntryKind, text: &str, raw: &str) -> (Entry, ToolCall) {
         let (id, speaker) = (String::new(), "ls".to_owned());
         let (text, raw) = (text.to_owned(), JsonTree::parse(raw).unwrap());
-        let entry = Entry { seq: 1, turn: 1, id, time: None, speaker, kind, text, raw };
+        let extras = EntryExtras::default();
+        let entry = Entry { seq: 1, turn: 1, id, time: None, speaker, kind, text, extras, raw };
         let call = ToolCall::of(&entry, &entry.raw);
         (entry, call)
     }

@@ -46,7 +46,7 @@ impl CardFields<'_> {
     fn text(&mut self, key: &str) -> String {
         let Some(value) = self.from.value_at(&[key]) else { return String::new() };
         match text_of(&value) {
-            Some(text) => text,
+            Some(text) => unify_lines(&text),
             None if value.is_null() => String::new(),
             None => {
                 self.notes.push(format!("{key} is {}, not a string; it is ignored", value.kind()));
@@ -54,6 +54,11 @@ impl CardFields<'_> {
             }
         }
     }
+}
+
+/// The text with `\n` at the end of every line: many cards are written on Windows.
+pub(crate) fn unify_lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 fn empty_card(id: &str, form: CardFormat, raw: JsonTree) -> CharacterCard {
@@ -246,6 +251,12 @@ mod tests {
         assert_eq!(card.book.as_ref().unwrap().entries.len(), 1);
         assert!(card.prompt("Sakuya").contains("Remi greets Sakuya."));
         assert_eq!(card.raw.text_at(&["data", "extensions", "x"]).as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn line_ends_are_the_same_in_all_cards() {
+        let card = read(r#"{"name": "A", "description": "One.\r\nTwo.\rThree."}"#).unwrap();
+        assert_eq!(card.prompt("me"), "A\nOne.\nTwo.\nThree.");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! [`ContextItem`]: the candidates for a context window.
 
+use super::ContextStrategy;
 use crate::card::{CharacterCard, substitute_names};
 use crate::lorebook::{ActiveEntry, PromptPosition};
 
@@ -112,7 +113,7 @@ pub struct ContextItem {
     pub speaker: Option<String>,
     /// The text.
     pub text: String,
-    /// Whether it belongs to the pinned opening.
+    /// Whether it is pinned.
     pub pinned: bool,
     /// Whether it has a bookmark or a marker.
     pub marked: bool,
@@ -187,12 +188,13 @@ impl ContextItem {
         }
     }
 
-    /// Why it has priority, if it does.
-    pub(super) fn priority_reason(&self) -> Option<SelectionReason> {
+    /// Why it has priority in a strategy, if it does.
+    pub(super) fn priority_reason(&self, strategy: ContextStrategy) -> Option<SelectionReason> {
+        let adapts = strategy == ContextStrategy::Adaptive;
         let merits = [
             (self.pinned, SelectionReason::Pinned),
-            (self.marked, SelectionReason::Marked),
-            (self.referenced, SelectionReason::Referenced),
+            (self.marked && adapts, SelectionReason::Marked),
+            (self.referenced && adapts, SelectionReason::Referenced),
         ];
         merits.into_iter().find_map(|(has, why)| has.then_some(why))
     }

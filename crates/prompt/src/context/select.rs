@@ -1,14 +1,19 @@
-//! [`select_items`]: orders the items and selects as many as fit.
+//! [`select_items`]: selects as many items as fit, in the order of choice.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::cut::cut_beginning;
 use super::item::{ContextItem, ItemKind, ItemPosition, SelectionReason};
+use super::order::ChoiceOrder;
 use super::render::CHAT_OVERHEAD;
-use super::{ContextStrategy, ContextWindow};
+use super::{ContextError, ContextStrategy, ContextWindow};
 use crate::lorebook::SkippedEntry;
-use crate::tokens;
+use crate::tokens::Vocabulary;
+
+/// After so many messages that did not fit, no older ones are tried.
+const MOST_MISSES: usize = 1000;
 
 /// The candidates for a selection.
 #[derive(Debug, Clone)]
@@ -32,6 +37,8 @@ pub struct IncludedItem {
     pub tokens: usize,
     /// Why it was selected.
     pub why: SelectionReason,
+    /// Its position in the order of choice, from 0. It does not depend on the size of the window.
+    pub rank: usize,
 }
 
 /// Why an item was not selected.
@@ -42,15 +49,10 @@ pub enum ExclusionReason {
         /// The budget in tokens.
         budget: usize,
     },
-    /// It is larger than the remaining budget.
+    /// It is larger than the room that was left when it was its turn.
     Room {
         /// The remaining tokens.
         left: usize,
-    },
-    /// An earlier item did not fit.
-    BehindExcluded {
-        /// The ID of that item.
-        id: String,
     },
     /// It was skipped for a reason of its own.
     Passed(String),
@@ -66,9 +68,6 @@ impl ExclusionReason {
             }
             ExclusionReason::Room { left } => {
                 format!("it needs more than the remaining {left} tokens")
-            }
-            ExclusionReason::BehindExcluded { id } => {
-                format!("{id}, which precedes it, did not fit")
             }
             ExclusionReason::Passed(why) => why.clone(),
         }
@@ -103,184 +102,129 @@ pub struct ContextSelection {
     pub window: ContextWindow,
     /// The selected items, in prompt order.
     pub included: Vec<IncludedItem>,
-    /// The excluded items. Of the messages after the first one that did not fit, only those with priority in the
-    /// strategy are listed.
+    /// The excluded items, in the order of choice. Messages that were not tried are not among them.
     pub left_out: Vec<ExcludedItem>,
     /// The number of messages, if known.
     pub count: Option<u64>,
+    /// How many tokens of the newest message are left out, if it did not fit.
+    pub newest_cut: Option<usize>,
 }
 
-/// Selects the items of a prompt.
+/// Selects the items of a prompt: each in the order of choice, unless it is larger than the room that is left.
 ///
-/// The newest message comes first in every strategy, because the answer responds to it. An unreadable message ends the
-/// selection with its error.
-pub fn select_items<E>(
+/// The newest message comes first in every strategy, because the answer responds to it. If it is larger than the whole
+/// budget, its beginning is left out. An unreadable message ends the selection with its error.
+pub fn select_items<E: From<ContextError>>(
     window: ContextWindow,
     strategy: ContextStrategy,
     conversation: Conversation<impl Iterator<Item = Result<ContextItem, E>>>,
 ) -> Result<ContextSelection, E> {
-    let Conversation { background, ahead, newest_first, count } = conversation;
-    let budget = window.budget();
-    let half = budget - budget / 2;
-    let mut messages = BudgetedItems::new(half, budget);
-    let mut order = MessageOrder::new(strategy, ahead, newest_first);
-    messages.take(&mut order)?;
-    let all_messages = messages.stopped.is_none();
-    let room = if all_messages { budget - messages.used } else { budget / 2 };
-    let mut behind = BudgetedItems::new(room, budget);
-    for item in background {
-        behind.offer(item, SelectionReason::Background);
+    let Conversation { background, ahead, mut newest_first, count } = conversation;
+    let mut chosen = WindowFiller {
+        vocabulary: window.vocabulary(),
+        budget: window.budget(),
+        room: window.budget(),
+        rank: 0,
+        misses: 0,
+        messages: Vec::new(),
+        background: Vec::new(),
+        left_out: Vec::new(),
+        newest_cut: None,
+    };
+    let mut seen = HashSet::new();
+    if let Some(newest) = newest_first.next().transpose()? {
+        seen.insert(newest.id.clone());
+        chosen.newest(newest)?;
     }
-    if behind.stopped.is_none() && !all_messages {
-        messages.extend_budget(budget - behind.used);
-        messages.take(&mut order)?;
+    let counting = (window.vocabulary(), window.budget());
+    let mut order = ChoiceOrder::new(strategy, &background, &ahead, newest_first, seen, counting);
+    while chosen.is_open() {
+        let Some(candidate) = order.next().transpose()? else { break };
+        chosen.offer(candidate);
     }
-    messages.exclude_rest(order.rest());
-    let mut left_out = messages.left_out;
-    left_out.splice(0..0, behind.left_out);
-    let included = prompt_order(behind.included, messages.included);
-    Ok(ContextSelection { strategy, window, included, left_out, count })
+    for candidate in order.into_named() {
+        chosen.offer(candidate);
+    }
+    let WindowFiller { messages, background, left_out, newest_cut, .. } = chosen;
+    let included = prompt_order(background, messages);
+    Ok(ContextSelection { strategy, window, included, left_out, count, newest_cut })
 }
 
-/// Items that are taken in order until one does not fit.
-struct BudgetedItems {
-    room: usize,
+/// An item in the order of choice.
+pub(super) struct Candidate {
+    pub(super) item: ContextItem,
+    pub(super) why: SelectionReason,
+    /// Its tokens; `None` if it is larger than the whole budget.
+    pub(super) tokens: Option<usize>,
+}
+
+/// Takes items as long as they fit.
+struct WindowFiller {
+    vocabulary: Vocabulary,
     budget: usize,
-    used: usize,
-    included: Vec<IncludedItem>,
+    room: usize,
+    rank: usize,
+    /// The number of messages that did not fit.
+    misses: usize,
+    messages: Vec<IncludedItem>,
+    background: Vec<IncludedItem>,
     left_out: Vec<ExcludedItem>,
-    /// The item that did not fit, and why it would have been selected.
-    stopped: Option<(ContextItem, SelectionReason)>,
+    newest_cut: Option<usize>,
 }
 
-impl BudgetedItems {
-    fn new(room: usize, budget: usize) -> BudgetedItems {
-        let (included, left_out) = (Vec::new(), Vec::new());
-        BudgetedItems { room, budget, used: 0, included, left_out, stopped: None }
+impl WindowFiller {
+    /// Whether another message may fit.
+    fn is_open(&self) -> bool {
+        self.room >= CHAT_OVERHEAD && self.misses < MOST_MISSES
     }
 
-    /// Takes an item, or records why not.
-    fn offer(&mut self, item: ContextItem, why: SelectionReason) {
-        if let Some((first, _)) = &self.stopped {
-            let obstacle = ExclusionReason::BehindExcluded { id: first.id.clone() };
-            return self.left_out.push(ExcludedItem {
-                kind: item.kind,
-                id: item.id,
-                why: obstacle,
-            });
+    /// Takes the newest message, or the end of it.
+    fn newest(&mut self, item: ContextItem) -> Result<(), ContextError> {
+        let why = SelectionReason::Newest;
+        if let Some(tokens) = token_cost(&item, self.vocabulary, self.budget) {
+            self.offer(Candidate { item, why, tokens: Some(tokens) });
+            return Ok(());
         }
-        match token_cost(&item, self.room - self.used) {
-            Some(tokens) => {
-                self.used += tokens;
-                self.included.push(IncludedItem { item, tokens, why });
-            }
-            None => {
-                let why_not = match token_cost(&item, self.budget) {
-                    Some(_) => ExclusionReason::Room { left: self.room - self.used },
-                    None => ExclusionReason::Alone { budget: self.budget },
-                };
-                let left = ExcludedItem { kind: item.kind, id: item.id.clone(), why: why_not };
-                self.left_out.push(left);
-                self.stopped = Some((item, why));
-            }
-        }
-    }
-
-    /// Takes items until one does not fit.
-    fn take<E>(
-        &mut self,
-        order: &mut MessageOrder<impl Iterator<Item = Result<ContextItem, E>>>,
-    ) -> Result<(), E> {
-        while self.stopped.is_none() {
-            let Some((item, why)) = order.next().transpose()? else { return Ok(()) };
-            self.offer(item, why);
-        }
+        let cut = cut_beginning(&item, self.vocabulary, self.budget)?;
+        let tokens = token_cost(&cut.item, self.vocabulary, self.budget);
+        self.newest_cut = Some(cut.left_out);
+        self.offer(Candidate { item: cut.item, why, tokens });
         Ok(())
     }
 
-    /// Extends the budget, and retries the item that did not fit.
-    fn extend_budget(&mut self, room: usize) {
-        self.room = room;
-        self.left_out.clear();
-        if let Some((item, why)) = self.stopped.take() {
-            self.offer(item, why);
-        }
-    }
-
-    fn exclude_rest(&mut self, items: Vec<(ContextItem, SelectionReason)>) {
-        if self.stopped.is_some() {
-            items.into_iter().for_each(|(item, why)| self.offer(item, why));
-        }
+    /// Takes an item, or records why not.
+    fn offer(&mut self, Candidate { item, why, tokens }: Candidate) {
+        let rank = self.rank;
+        self.rank += 1;
+        let Some(tokens) = tokens.filter(|tokens| *tokens <= self.room) else {
+            self.misses += usize::from(item.kind == ItemKind::Message);
+            let why = match tokens.filter(|tokens| *tokens <= self.budget) {
+                Some(_) => ExclusionReason::Room { left: self.room },
+                None => ExclusionReason::Alone { budget: self.budget },
+            };
+            return self.left_out.push(ExcludedItem { kind: item.kind, id: item.id, why });
+        };
+        self.room -= tokens;
+        let side = match item.kind {
+            ItemKind::Message => &mut self.messages,
+            _ => &mut self.background,
+        };
+        side.push(IncludedItem { item, tokens, why, rank });
     }
 }
 
 /// The tokens of an item, if they do not exceed `limit`.
-fn token_cost(item: &ContextItem, limit: usize) -> Option<usize> {
+pub(super) fn token_cost(
+    item: &ContextItem,
+    vocabulary: Vocabulary,
+    limit: usize,
+) -> Option<usize> {
     let limit = limit.checked_sub(CHAT_OVERHEAD)?;
     let tokens = match &item.speaker {
-        Some(_) => tokens::count_tokens_up_to(&item.prompt_line(), limit),
-        None => tokens::count_tokens_up_to(&item.text, limit),
+        Some(_) => vocabulary.count_up_to(&item.prompt_line(), limit),
+        None => vocabulary.count_up_to(&item.text, limit),
     };
     tokens.map(|tokens| tokens + CHAT_OVERHEAD)
-}
-
-/// The messages in selection order.
-struct MessageOrder<M> {
-    /// The messages with priority, in reverse order.
-    ahead: Vec<(ContextItem, SelectionReason)>,
-    newest_first: M,
-    started: bool,
-    seen: HashSet<String>,
-}
-
-impl<E, M: Iterator<Item = Result<ContextItem, E>>> MessageOrder<M> {
-    fn new(strategy: ContextStrategy, ahead: Vec<ContextItem>, newest_first: M) -> MessageOrder<M> {
-        let wanted = |why: SelectionReason| match strategy {
-            ContextStrategy::Sliding => false,
-            ContextStrategy::Fixed => why == SelectionReason::Pinned,
-            ContextStrategy::Adaptive => true,
-        };
-        let ahead = ahead.into_iter().filter_map(|item| Some((item.priority_reason()?, item)));
-        let mut ahead: Vec<(ContextItem, SelectionReason)> =
-            ahead.filter(|(why, _)| wanted(*why)).map(|(why, item)| (item, why)).collect();
-        // Pinned messages are taken from the first on, the others from the newest back.
-        ahead.sort_by(|(a, a_why), (b, b_why)| {
-            let places = match a_why {
-                SelectionReason::Pinned => a.place.cmp(&b.place),
-                _ => b.place.cmp(&a.place),
-            };
-            a_why.cmp(b_why).then(places).reverse()
-        });
-        MessageOrder { ahead, newest_first, started: false, seen: HashSet::new() }
-    }
-
-    fn next(&mut self) -> Option<Result<(ContextItem, SelectionReason), E>> {
-        loop {
-            let (item, why) = if !self.started {
-                self.started = true;
-                match self.newest_first.next()? {
-                    Ok(item) => (item, SelectionReason::Newest),
-                    Err(error) => return Some(Err(error)),
-                }
-            } else if let Some(first) = self.ahead.pop() {
-                first
-            } else {
-                match self.newest_first.next()? {
-                    Ok(item) => (item, SelectionReason::Recent),
-                    Err(error) => return Some(Err(error)),
-                }
-            };
-            if self.seen.insert(item.id.clone()) {
-                return Some(Ok((item, why)));
-            }
-        }
-    }
-
-    /// The messages with priority that were not reached.
-    fn rest(self) -> Vec<(ContextItem, SelectionReason)> {
-        let MessageOrder { ahead, mut seen, .. } = self;
-        ahead.into_iter().rev().filter(|(item, _)| seen.insert(item.id.clone())).collect()
-    }
 }
 
 /// Sorts by prompt order: lore before the characters, characters, other lore, tools, then the messages, with lore of a
@@ -351,7 +295,7 @@ impl ContextSelection {
         let included: Vec<Value> = self
             .included
             .iter()
-            .map(|IncludedItem { item, tokens, why }| {
+            .map(|IncludedItem { item, tokens, why, .. }| {
                 json!({"kind": item.kind.as_str(), "id": item.id, "tokens": tokens, "why": why.as_str()})
             })
             .collect();
@@ -360,16 +304,21 @@ impl ContextSelection {
             .iter()
             .map(|left| json!({"kind": left.kind.as_str(), "id": left.id, "why": left.why.describe()}))
             .collect();
-        json!({
+        let mut all = json!({
             "strategy": self.strategy.as_str(),
             "size": self.window.size(),
             "reserve": self.window.reserve(),
+            "prompts": self.window.prompts(),
             "budget": self.window.budget(),
             "used": self.used_tokens(),
-            "vocabulary": tokens::VOCABULARY,
+            "vocabulary": self.window.vocabulary().as_str(),
             "messages": {"included": self.ids(ItemKind::Message).len(), "all": self.count},
             "included": included,
             "left_out": left_out,
-        })
+        });
+        if let (Some(cut), Value::Object(members)) = (self.newest_cut, &mut all) {
+            members.insert("newest_cut".to_owned(), json!(cut));
+        }
+        all
     }
 }

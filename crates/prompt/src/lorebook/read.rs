@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::keys::{LorebookKey, MatchOptions, pattern_parts};
 use super::{KeyLogic, Lorebook, LorebookEntry, PromptPosition, RecursionRules, world_book};
+use crate::card::unify_lines;
 use everturn_value::document::{Document, ParseError};
 use everturn_value::outline::{flag_at, number_at, text_at, text_of};
 use everturn_value::tree::{JsonTree, ValueKind};
@@ -167,7 +168,7 @@ fn read_entry(value: &JsonTree, at: &str, notes: &mut Vec<String>) -> LorebookEn
         Some(text_of(&id).unwrap_or_else(|| id.to_line()))
     });
     let (content, decorated) =
-        strip_decorators(text_at(value, &["content"]).unwrap_or_default(), notes);
+        strip_decorators(unify_lines(&text_at(value, &["content"]).unwrap_or_default()), notes);
     if value.value_at(&["content"]).is_none_or(|content| content.kind() != ValueKind::String) {
         notes.push("it has no content".to_owned());
     }

@@ -1,7 +1,6 @@
 //! Selections by example, with their reasons. Every word is one token, and every item costs four more.
 
 use std::cell::Cell;
-use std::convert::Infallible;
 
 use everturn_prompt::card::CharacterCard;
 use everturn_prompt::context::{
@@ -12,7 +11,7 @@ use everturn_prompt::context::{
 use everturn_prompt::lorebook::{Lorebook, ScanOptions, activate_entries};
 use serde_json::json;
 
-use crate::choose;
+use crate::{choose, try_to_choose};
 
 /// A message of six tokens, with flags: `p`inned, `m`arked, `r`eferenced.
 fn message(place: u64, flags: &str) -> ContextItem {
@@ -43,71 +42,108 @@ fn left(selection: &ContextSelection) -> Vec<(&str, &ExclusionReason)> {
 #[test]
 fn strategies_choose_what_comes_first() {
     let log = messages(&["p", "p", "m", "", "r", "", ""]);
-    let check = |strategy: ContextStrategy, size: usize, expect: &str| {
-        assert_eq!(told(&choose(size, strategy, &[], &log)), expect, "{strategy} {size}");
+    let plain = messages(&["", "", "m", "", "r", "", ""]);
+    let check = |log: &[ContextItem], strategy: ContextStrategy, size: usize, expect: &str| {
+        assert_eq!(told(&choose(size, strategy, &[], log)), expect, "{strategy} {size}");
     };
-    check(ContextStrategy::Sliding, 5, "");
-    check(ContextStrategy::Sliding, 6, "m6");
-    check(ContextStrategy::Sliding, 18, "m4 m5 m6");
-    check(ContextStrategy::Sliding, 100, "m0 m1 m2 m3 m4 m5 m6");
-    check(ContextStrategy::Fixed, 6, "m6");
-    check(ContextStrategy::Fixed, 12, "m0 m6");
-    check(ContextStrategy::Fixed, 24, "m0 m1 m5 m6");
-    check(ContextStrategy::Adaptive, 18, "m0 m1 m6");
-    check(ContextStrategy::Adaptive, 24, "m0 m1 m2 m6");
-    check(ContextStrategy::Adaptive, 30, "m0 m1 m2 m4 m6");
-    check(ContextStrategy::Adaptive, 36, "m0 m1 m2 m4 m5 m6");
+    check(&plain, ContextStrategy::Sliding, 6, "m6");
+    check(&plain, ContextStrategy::Sliding, 18, "m4 m5 m6");
+    check(&plain, ContextStrategy::Sliding, 100, "m0 m1 m2 m3 m4 m5 m6");
+    // A pin holds in every strategy.
+    for strategy in ContextStrategy::ALL {
+        check(&log, *strategy, 6, "m6");
+        check(&log, *strategy, 12, "m0 m6");
+        check(&log, *strategy, 18, "m0 m5 m6");
+    }
+    check(&plain, ContextStrategy::Fixed, 18, "m4 m5 m6");
+    check(&plain, ContextStrategy::Adaptive, 24, "m2 m4 m5 m6");
 }
 
 #[test]
-fn what_is_left_out_is_named_with_the_reason() {
-    let log = messages(&["p", "", "m", ""]);
-    let adaptive = choose(12, ContextStrategy::Adaptive, &[], &log);
-    assert_eq!(told(&adaptive), "m0 m3");
-    assert_eq!(left(&adaptive), [("m2", &ExclusionReason::Room { left: 0 })]);
-    let none = choose(7, ContextStrategy::Adaptive, &[], &log);
-    let behind = ExclusionReason::BehindExcluded { id: "m0".to_owned() };
-    assert_eq!(left(&none), [("m0", &ExclusionReason::Room { left: 1 }), ("m2", &behind)]);
-}
-
-#[test]
-fn a_message_that_alone_does_not_fit_is_named() {
-    let mut log = messages(&["", "", ""]);
+fn what_does_not_fit_is_named_and_the_next_is_tried() {
+    let mut log = messages(&["", "m", "", "", ""]);
     log[1].text = "word ".repeat(1000);
-    let selection = choose(100, ContextStrategy::Sliding, &[], &log);
-    assert_eq!(told(&selection), "m2");
-    assert_eq!(left(&selection), [("m1", &ExclusionReason::Alone { budget: 100 })]);
-    log[2].text = "word ".repeat(10_000_000 / 5);
-    let selection = choose(100, ContextStrategy::Sliding, &[], &log);
-    assert_eq!(told(&selection), "");
-    assert_eq!(left(&selection), [("m2", &ExclusionReason::Alone { budget: 100 })]);
+    log[3].text = "word ".repeat(16).trim_end().to_owned();
+    let selection = choose(24, ContextStrategy::Adaptive, &[], &log);
+    assert_eq!(told(&selection), "m0 m2 m4");
+    assert_eq!(
+        left(&selection),
+        [
+            ("m3", &ExclusionReason::Room { left: 18 }),
+            ("m1", &ExclusionReason::Alone { budget: 24 }),
+        ]
+    );
 }
 
 #[test]
-fn background_and_messages_have_half_each_and_share_what_is_left() {
-    let log = messages(&["", "", "", "", "", ""]);
-    let some = [
-        lore("a", ItemPosition::After),
-        lore("b", ItemPosition::After),
-        lore("c", ItemPosition::After),
-    ];
-    let check =
-        |size: usize, background: &[ContextItem], messages: &[ContextItem], expect: &str| {
-            assert_eq!(
-                told(&choose(size, ContextStrategy::Sliding, background, messages)),
-                expect,
-                "{size}"
-            );
-        };
-    check(12, &some, &log, "a m5");
-    check(24, &some, &log, "a b m4 m5");
-    check(30, &some, &log, "a b m4 m5");
-    check(36, &some, &log, "a b c m3 m4 m5");
-    check(42, &some, &log, "a b c m2 m3 m4 m5");
-    check(24, &some, &log[..1], "a b c m0");
-    check(24, &some[..1], &log, "a m3 m4 m5");
-    check(24, &[], &log, "m2 m3 m4 m5");
-    check(24, &some, &[], "a b c");
+fn the_newest_message_is_cut_at_a_sentence_if_it_must_be() {
+    let mut log = messages(&["", ""]);
+    log[1].text = format!("{} The end is near.", "There are many words. ".repeat(100));
+    let selection = choose(60, ContextStrategy::Sliding, &[], &log);
+    assert!(selection.newest_cut.is_some());
+    let text = prompt_text(&selection);
+    assert!(text.contains("is left out.]") && text.ends_with("The end is near."), "{text}");
+    assert!(text.contains("] There are many words."), "{text}");
+    assert_eq!(selection.to_json()["newest_cut"], json!(selection.newest_cut));
+    let error = try_to_choose(9, ContextStrategy::Sliding, &[], &log).unwrap_err();
+    assert!(matches!(error, ContextError::NewestTooLarge { budget: 9, .. }), "{error}");
+}
+
+/// A message of so many tokens.
+fn sized(place: u64, tokens: usize) -> ContextItem {
+    let text = "word ".repeat(tokens - 4).trim_end().to_owned();
+    ContextItem { text, ..message(place, "") }
+}
+
+fn card(id: &str, tokens: usize) -> ContextItem {
+    let text = "word ".repeat(tokens - 4).trim_end().to_owned();
+    ContextItem::background(ItemKind::CharacterCard, id, text)
+}
+
+/// The cases of docs/context.md: 200 messages of 63 tokens, and a window of 8000.
+#[test]
+fn no_single_item_empties_the_window() {
+    let log: Vec<ContextItem> = (0..200).map(|place| sized(place, 63)).collect();
+    let with = |at: usize, tokens: usize| {
+        let mut log = log.clone();
+        log[at] = ContextItem { id: log[at].id.clone(), ..sized(at as u64, tokens) };
+        log
+    };
+    let mut marked = with(50, 9000);
+    marked[50].marked = true;
+    let mut many_marks = log.clone();
+    many_marks[..60].iter_mut().for_each(|item| item.marked = true);
+    let lore: Vec<ContextItem> =
+        (0..20).map(|at| lore(&format!("l{at}"), ItemPosition::After)).collect();
+    let with_card =
+        |tokens: usize| [vec![card("c", tokens), card("d", 100)], lore.clone()].concat();
+    let check = |name: &str, strategy, background: &[ContextItem], log: &[ContextItem]| {
+        let selection = choose(8000, strategy, background, log);
+        assert!(selection.used_tokens() > 8000 - 63, "{name}: {}", selection.used_tokens());
+        selection
+    };
+    check("one marked message larger than the window", ContextStrategy::Adaptive, &[], &marked);
+    let cut = check(
+        "the newest message larger than the window",
+        ContextStrategy::Sliding,
+        &[],
+        &with(199, 9000),
+    );
+    assert!(cut.newest_cut.is_some());
+    let large =
+        check("a card larger than the window", ContextStrategy::Sliding, &with_card(9000), &log);
+    assert_eq!(large.ids(ItemKind::CharacterCard), ["d"]);
+    assert_eq!(large.ids(ItemKind::LorebookEntry).len(), 20);
+    let half = check("a card of 4300 tokens", ContextStrategy::Sliding, &with_card(4300), &log);
+    assert_eq!(half.ids(ItemKind::CharacterCard), ["c", "d"]);
+    check("one large message ten back", ContextStrategy::Sliding, &[], &with(189, 9000));
+    let marks = check("60 marks", ContextStrategy::Adaptive, &[], &many_marks);
+    let old = marks.included.iter().filter(|it| it.item.place < 60).count();
+    let recent = marks.included.iter().filter(|it| it.item.place >= 60).count();
+    assert!(old > 20 && recent > 80, "{old} marked, {recent} recent");
+    let cards: Vec<ContextItem> = (0..10).map(|at| card(&format!("c{at}"), 1000)).collect();
+    let crowd = check("ten cards of 1000 tokens", ContextStrategy::Sliding, &cards, &log);
+    assert!(crowd.ids(ItemKind::Message).len() > 20, "{}", told(&crowd));
 }
 
 #[test]
@@ -193,7 +229,7 @@ fn a_long_log_is_read_only_as_far_as_it_fits() {
         ahead: vec![],
         newest_first: (0..100_000_u64).rev().map(|place| {
             read.set(read.get() + 1);
-            Ok::<ContextItem, Infallible>(message(place, ""))
+            Ok::<ContextItem, ContextError>(message(place, ""))
         }),
         count: Some(100_000),
     };
@@ -201,28 +237,29 @@ fn a_long_log_is_read_only_as_far_as_it_fits() {
         select_items(ContextWindow::new(700, 100).unwrap(), ContextStrategy::Sliding, conversation)
             .unwrap();
     assert_eq!(selection.ids(ItemKind::Message).len(), 100);
-    assert_eq!(read.get(), 101);
+    assert_eq!(read.get(), 100);
     assert_eq!(selection.used_tokens(), 600);
 }
 
 #[test]
 fn a_message_that_cannot_be_read_is_an_error() {
+    let torn = ContextError::Strategy { word: "torn".to_owned() };
     let conversation = Conversation {
         background: vec![],
         ahead: vec![],
-        newest_first: vec![Ok(message(1, "")), Err("torn")].into_iter(),
+        newest_first: vec![Ok(message(1, "")), Err(torn.clone())].into_iter(),
         count: None,
     };
     let selected =
         select_items(ContextWindow::new(100, 0).unwrap(), ContextStrategy::Sliding, conversation);
-    assert_eq!(selected.unwrap_err(), "torn");
+    assert_eq!(selected.unwrap_err(), torn);
 }
 
 #[test]
 fn windows_and_strategies_are_checked() {
     assert_eq!(
         ContextWindow::new(10, 10).unwrap_err(),
-        ContextError::NoRoom { size: 10, reserve: 10 }
+        ContextError::NoRoom { size: 10, reserve: 10, prompts: 0 }
     );
     assert!(ContextWindow::new(0, 0).is_err());
     assert_eq!(ContextWindow::new(10, 3).unwrap().budget(), 7);

@@ -10,7 +10,7 @@ use everturn_prompt::tokens;
 use proptest::prelude::{Just, Strategy as _, any, prop, prop_oneof};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
-use crate::choose;
+use crate::{choose, try_to_choose};
 
 fn texts() -> impl proptest::strategy::Strategy<Value = String> {
     prop_oneof![
@@ -63,12 +63,30 @@ fn ids(selection: &ContextSelection) -> HashSet<&str> {
     selection.included.iter().map(|included| included.item.id.as_str()).collect()
 }
 
+/// The tokens of an item.
+fn cost(item: &ContextItem) -> usize {
+    tokens::count_tokens(&item.prompt_line()) + 4
+}
+
+/// All items, in the order of choice, which does not depend on the window.
+fn order(
+    log: &[ContextItem],
+    background: &[ContextItem],
+    strategy: ContextStrategy,
+) -> Vec<String> {
+    let all = choose(1_000_000, strategy, background, log);
+    let mut ranked: Vec<(usize, String)> =
+        all.included.iter().map(|it| (it.rank, it.item.id.clone())).collect();
+    ranked.sort();
+    ranked.into_iter().map(|(_, id)| id).collect()
+}
+
 proptest! {
-    #![proptest_config(proptest::test_runner::Config { cases: 300, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(proptest::test_runner::Config { cases: 3000, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn never_over_the_budget(log in logs(), background in backgrounds(), strategy in strategies(), size in 1_usize..600) {
-        let selection = choose(size, strategy, &background, &log);
+        let Ok(selection) = try_to_choose(size, strategy, &background, &log) else { return Ok(()) };
         prop_assert!(selection.used_tokens() <= size);
         prop_assert!(tokens::count_tokens(&prompt_text(&selection)) <= selection.used_tokens());
         let chat = chat_json(&selection);
@@ -77,27 +95,56 @@ proptest! {
     }
 
     #[test]
-    fn sliding_includes_a_suffix(log in logs(), background in backgrounds(), size in 1_usize..600) {
-        let selection = choose(size, ContextStrategy::Sliding, &background, &log);
-        let told = selection.ids(ItemKind::Message);
-        let newest: Vec<&str> = log.iter().skip(log.len() - told.len()).map(|it| it.id.as_str()).collect();
-        prop_assert_eq!(told, newest);
+    fn the_room_that_is_left_is_smaller_than_every_item_that_was_left_out(
+        log in logs(), background in backgrounds(), strategy in strategies(), size in 1_usize..2000,
+    ) {
+        let Ok(selection) = try_to_choose(size, strategy, &background, &log) else { return Ok(()) };
+        let left = size - selection.used_tokens();
+        let included = ids(&selection);
+        for item in log.iter().chain(&background).filter(|item| !included.contains(item.id.as_str())) {
+            prop_assert!(cost(item) > left, "{} needs {}, and {left} are left", item.id, cost(item));
+        }
     }
 
     #[test]
-    fn more_room_never_takes_anything_away(
-        log in logs(), background in backgrounds(), strategy in strategies(), size in 1_usize..600, more in 1_usize..300,
+    fn the_newest_message_is_told_or_the_window_is_too_small_for_a_word_of_it(
+        log in logs(), background in backgrounds(), strategy in strategies(), size in 1_usize..600,
     ) {
-        let small = choose(size, strategy, &background, &log);
+        let Some(newest) = log.last() else { return Ok(()) };
+        match try_to_choose(size, strategy, &background, &log) {
+            Ok(selection) => {
+                prop_assert!(ids(&selection).contains(newest.id.as_str()));
+                prop_assert_eq!(selection.newest_cut.is_some(), cost(newest) > size);
+            }
+            Err(error) => prop_assert!(cost(newest) > size && size < 40, "{}", error),
+        }
+    }
+
+    #[test]
+    fn a_larger_window_has_what_the_smaller_one_has_or_something_that_comes_before_it(
+        log in logs(), background in backgrounds(), strategy in strategies(), size in 1_usize..1500, more in 1_usize..300,
+    ) {
+        let Ok(small) = try_to_choose(size, strategy, &background, &log) else { return Ok(()) };
         let large = choose(size + more, strategy, &background, &log);
-        prop_assert!(ids(&small).is_subset(&ids(&large)), "{:?} {:?}", ids(&small), ids(&large));
+        let order = order(&log, &background, strategy);
+        let (small, large) = (ids(&small), ids(&large));
+        // The first difference, in the order of choice, is an item that only the larger window has.
+        let differs = order.iter().find(|id| small.contains(id.as_str()) != large.contains(id.as_str()));
+        if let Some(id) = differs {
+            prop_assert!(large.contains(id.as_str()), "{id} is lost");
+        }
+        // So nothing is lost of what was chosen before the first item that did not fit.
+        let first = order.iter().take_while(|id| small.contains(id.as_str()));
+        for id in first {
+            prop_assert!(large.contains(id.as_str()), "{id} is lost");
+        }
     }
 
     #[test]
     fn the_same_input_gives_the_same_selection(
         log in logs(), background in backgrounds(), strategy in strategies(), size in 1_usize..600,
     ) {
-        let selection = choose(size, strategy, &background, &log);
+        let Ok(selection) = try_to_choose(size, strategy, &background, &log) else { return Ok(()) };
         prop_assert_eq!(&selection, &choose(size, strategy, &background, &log));
         let count = ids(&selection).len();
         prop_assert_eq!(count, selection.included.len());

@@ -1,124 +1,137 @@
-//! Derives the player's intent from the input: [`understand`] returns an [`Intent`].
+//! Derives the player's intent from the input: [`understand`] returns a [`ParsedInput`], independent of the scene.
 
-use super::words::acts::{ACTS, FreeAction};
+use super::lexicon::{LanguagePack, WordLists};
 
-/// The intent of a player.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Intent {
-    Look,
-    /// A closer look at an object, given by its words.
-    Examine(Vec<String>),
-    Listen,
-    Go(MoveTarget),
-    /// A question about the exits.
-    Ways,
-    /// Explore beyond the known map.
-    Explore,
-    Attack,
-    /// Rest, or tend the character that the words name.
-    Rest(Vec<String>),
-    Search,
-    Take(Vec<String>),
-    /// Talk to a character, about the subject that the words name.
-    Talk(Vec<String>),
-    Recruit,
-    Rules(Vec<String>),
-    Summary,
-    Goal,
-    Help,
-    Inventory,
-    Status,
-    Wait,
-    /// Refrain from an action.
-    Hold,
-    /// Accept an offer.
-    Yes,
-    Act(&'static FreeAction),
-    Unclear(Vec<String>),
+macro_rules! intents {
+    ($($name:ident = $id:literal,)*) => {
+        /// What a player wants to do.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Intent {
+            $($name,)*
+            /// The narrator is asked to speak another language.
+            Language,
+            /// The input names something, but no action.
+            Mention,
+        }
+
+        impl Intent {
+            pub(super) fn parse(id: &str) -> Option<Intent> {
+                match id {
+                    $($id => Some(Intent::$name),)*
+                    _ => None,
+                }
+            }
+
+            /// Every intent that has patterns.
+            #[cfg(test)]
+            pub(super) const ALL: &'static [Intent] = &[$(Intent::$name,)*];
+        }
+    };
 }
 
-/// The destination of a move.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum MoveTarget {
-    Back,
-    /// Forward.
-    Onward,
-    /// Away from here.
-    Away,
-    Direction(Direction),
-    /// The place that the words name.
-    Named(Vec<String>),
+intents! {
+    Ways = "ways", Inventory = "inventory", Status = "status", Quest = "quest", Recap = "recap", Help = "help",
+    Rules = "rules", Roll = "roll", Look = "look", Examine = "examine", Search = "search", Listen = "listen",
+    Explore = "explore", Back = "back", Go = "go", Follow = "follow", Stay = "stay", Recruit = "recruit",
+    Take = "take", Drop = "drop", Give = "give", Light = "light", Douse = "douse", Read = "read", Open = "open",
+    Use = "use", Throw = "throw", Talk = "talk", Greet = "greet", Ask = "ask", Tell = "tell", Thanks = "thanks",
+    Attack = "attack", Flee = "flee", Sneak = "sneak", Rest = "rest", Tend = "tend", Eat = "eat", Play = "play",
+    Wait = "wait", Yes = "yes", No = "no", Emote = "emote", Impossible = "impossible",
 }
 
-/// The eight directions, clockwise.
+/// Words that express an intent.
+#[derive(Debug)]
+pub(super) struct InputPattern {
+    anywhere: bool,
+    words: Vec<String>,
+    /// Words that follow after a gap.
+    tail: Vec<String>,
+}
+
+impl InputPattern {
+    pub(super) fn parse(text: &str) -> InputPattern {
+        let text = text.trim();
+        let (anywhere, text) = match text.strip_prefix("* ") {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (words, tail) = text.split_once('~').unwrap_or((text, ""));
+        let split = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        InputPattern { anywhere, words: split(words), tail: split(tail) }
+    }
+
+    /// Returns the words that are left of an input that starts with the pattern. A preposition after the gap stays: it
+    /// separates two objects.
+    fn strip<'w>(&self, lists: &WordLists, input: &'w [String]) -> Option<Vec<&'w String>> {
+        let rest = input.strip_prefix(self.words.as_slice())?;
+        if self.words.is_empty() {
+            return None;
+        }
+        if self.tail.is_empty() {
+            return Some(rest.iter().collect());
+        }
+        let at = find_words(rest, &self.tail).filter(|at| *at > 0)?;
+        let (before, after) = rest.split_at(at);
+        let links = matches!(self.tail.as_slice(), [word] if is_in(&lists.separators, word));
+        let skipped = if links { 0 } else { self.tail.len() };
+        Some(before.iter().chain(after.iter().skip(skipped)).collect())
+    }
+
+    fn weight(&self) -> usize {
+        // A gap says less than the same words side by side.
+        2 * (self.words.len() + self.tail.len()) - usize::from(!self.tail.is_empty())
+    }
+}
+
+/// Returns where a sequence of words begins.
+fn find_words(words: &[String], wanted: &[String]) -> Option<usize> {
+    words.windows(wanted.len().max(1)).position(|window| window == wanted)
+}
+
+/// The eight directions, clockwise from north.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Direction {
-    North,
-    Northeast,
-    East,
-    Southeast,
-    South,
-    Southwest,
-    West,
-    Northwest,
-}
+pub(super) struct Direction(usize);
 
 impl Direction {
-    pub(super) const ALL: [Direction; 8] = [
-        Direction::North,
-        Direction::Northeast,
-        Direction::East,
-        Direction::Southeast,
-        Direction::South,
-        Direction::Southwest,
-        Direction::West,
-        Direction::Northwest,
-    ];
+    pub(super) const COUNT: usize = 8;
 
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Direction::North => "north",
-            Direction::Northeast => "northeast",
-            Direction::East => "east",
-            Direction::Southeast => "southeast",
-            Direction::South => "south",
-            Direction::Southwest => "southwest",
-            Direction::West => "west",
-            Direction::Northwest => "northwest",
-        }
+    pub(super) fn new(number: usize) -> Direction {
+        Direction(number % Direction::COUNT)
+    }
+
+    pub(super) fn number(self) -> usize {
+        self.0
     }
 
     pub(super) fn opposite(self) -> Direction {
-        match self {
-            Direction::North => Direction::South,
-            Direction::Northeast => Direction::Southwest,
-            Direction::East => Direction::West,
-            Direction::Southeast => Direction::Northwest,
-            Direction::South => Direction::North,
-            Direction::Southwest => Direction::Northeast,
-            Direction::West => Direction::East,
-            Direction::Northwest => Direction::Southeast,
-        }
+        Direction::new(self.0 + 4)
     }
 
-    fn parse(word: &str) -> Option<Direction> {
-        const SHORT: [&str; 8] = ["n", "ne", "e", "se", "s", "sw", "w", "nw"];
-        const WARD: [&str; 8] = [
-            "northwards",
-            "northeastwards",
-            "eastwards",
-            "southeastwards",
-            "southwards",
-            "southwestwards",
-            "westwards",
-            "northwestwards",
-        ];
-        let names = Direction::ALL.into_iter().zip(SHORT).zip(WARD);
-        let is_it = |((direction, short), ward): &((Direction, &str), &str)| {
-            let ward_too = word.len() + 1 >= ward.len() && ward.starts_with(word);
-            word == direction.as_str() || word == *short || ward_too
-        };
-        names.into_iter().find(is_it).map(|((direction, _), _)| direction)
+    fn parse(pack: &LanguagePack, word: &str) -> Option<Direction> {
+        let known = |words: &Vec<String>| words.iter().any(|known| known == word);
+        pack.words.directions.iter().position(known).map(Direction::new)
+    }
+}
+
+/// An input as understood without knowing the scene.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ParsedInput {
+    pub(super) intent: Intent,
+    /// The words of the object, without articles.
+    pub(super) object: Vec<String>,
+    /// The words after a preposition, such as "to Ilse" or "about the crown".
+    pub(super) second: Vec<String>,
+    /// The words before a comma: "Joss, follow me".
+    pub(super) addressee: Vec<String>,
+    pub(super) direction: Option<Direction>,
+    /// A second action in the same input, which is left for later.
+    pub(super) rest: String,
+}
+
+impl ParsedInput {
+    /// Returns all words of object and second object.
+    pub(super) fn all_words(&self) -> Vec<String> {
+        [self.object.as_slice(), self.second.as_slice()].concat()
     }
 }
 
@@ -130,257 +143,259 @@ const WORDS: usize = 60;
 pub(super) fn words(text: &str) -> Vec<String> {
     let start: String = text.chars().take(CHARACTERS).collect();
     let lower = start.to_lowercase().replace('\u{2019}', "'");
-    let parts = lower.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\''));
-    let parts = parts.map(|word| word.trim_matches('\'').to_owned());
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '-' | '?');
+    let parts = lower.split(|c: char| !is_part(c));
+    let parts = parts.map(|word| {
+        let word = word.trim_matches(['\'', '-']);
+        if word.trim_matches('?').is_empty() { word } else { word.trim_matches('?') }.to_owned()
+    });
     parts.filter(|word| !word.is_empty()).take(WORDS).collect()
 }
 
-/// Words without meaning for the intent.
-const FILLERS: &str = "i i'm i'll i'd we we'll let's lets let us me my our please want wanna to would like can \
-    could you try trying then now and so ok okay well carefully quickly slowly quietly just will \
-    shall may should decide start begin attempt going gonna the a an also again next finally oh \
-    um yes am is are do some of at with into in on for this that there here it its your up \
-    through toward towards over out from by about along down around any more";
-
-/// Returns the words without the fillers.
-pub(super) fn significant_words(words: &[String]) -> Vec<String> {
-    words.iter().filter(|word| !has_word(FILLERS, word)).cloned().collect()
+fn is_in(list: &[String], word: &str) -> bool {
+    list.iter().any(|known| known == word)
 }
 
-/// Phrases that determine the intent on their own. They are searched in this order.
-const PHRASES: &[(Intent, &str)] = &[
-    (
-        Intent::Ways,
-        "where can i go, where can we go, where could, where to, which way, ways out, way out, \
-         move options, exits, exit, ways, paths, where do the, where does",
-    ),
-    (
-        Intent::Look,
-        "where am i, where are we, what do i see, what do we see, what is here, what's here, \
-         who is here, who's here, what is there, what's around, what is around, look around, \
-         take a look, have a look",
-    ),
-    (
-        Intent::Summary,
-        "what happened, story so far, so far, summarise, summarize, summary, recap, sum up, \
-         remind me",
-    ),
-    (
-        Intent::Help,
-        "what can i do, what can we do, what could i do, help me understand, how do i play, \
-         how to play, commands",
-    ),
-    (
-        Intent::Inventory,
-        "inventory, what do i have, what do we have, what am i carrying, what do i carry, \
-         my things, my bag, my pack, my backpack",
-    ),
-    (
-        Intent::Status,
-        "how am i, how are we, how hurt, how many hit points, how much hp, how much health, \
-         my hp, my health, hit points, status, party, how is",
-    ),
-    (
-        Intent::Goal,
-        "what should i do, what should we do, what now, what next, goal, objective, quest, \
-         mission, hint, why am i here, why are we here",
-    ),
-    (Intent::Recruit, "join me, join us, come with me, come with us, come along, recruit, hire"),
-    (
-        Intent::Explore,
-        "new path, new way, new place, a way, a path, hidden path, secret door, secret passage, \
-         beyond, off the map, unknown",
-    ),
-];
-
-/// The meanings of the first verb.
-const VERBS: &[(Verb, &str)] = &[
-    (
-        Verb::Go,
-        "go walk run move head travel enter climb follow proceed step sneak crawl descend ascend \
-         cross ride march stroll hurry visit goto",
-    ),
-    (Verb::Back, "back return retreat backtrack withdraw"),
-    (Verb::Away, "leave flee escape"),
-    (Verb::Onward, "onward onwards forward forwards ahead continue advance press"),
-    (
-        Verb::Attack,
-        "attack hit fight strike stab kill shoot punch kick slash charge ambush swing slay smash \
-         battle defeat hurt",
-    ),
-    (
-        Verb::Rest,
-        "rest sleep camp nap bandage heal recover sit tend breathe eat drink meditate breather \
-         cure revive treat",
-    ),
-    (Verb::Search, "search investigate rummage scour dig probe find loot seek"),
-    (Verb::Examine, "examine inspect study check read touch open push pull use"),
-    (Verb::Take, "take grab pick get collect steal pocket keep gather lift"),
-    (
-        Verb::Talk,
-        "talk speak ask say tell greet hello hi hey whisper persuade convince chat question \
-         answer thank thanks who beg",
-    ),
-    (Verb::Recruit, "invite"),
-    (Verb::Look, "look see watch observe gaze describe l glance peer survey what"),
-    (Verb::Listen, "listen hear smell sniff"),
-    (Verb::Explore, "explore scout wander venture discover roam"),
-    (Verb::Wait, "wait stay pass idle linger stand z nothing pause"),
-    (Verb::Inventory, "inv"),
-    (Verb::Help, "help"),
-];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
-    Go,
-    Back,
-    Away,
-    Onward,
-    Attack,
-    Rest,
-    Search,
-    Examine,
-    Take,
-    Talk,
-    Recruit,
-    Look,
-    Listen,
-    Explore,
-    Wait,
-    Inventory,
-    Help,
+/// Returns the best match of a pattern at the start of the input: the intent and the words that are left.
+fn verb_at_start<'w>(
+    pack: &LanguagePack,
+    input: &'w [String],
+) -> Option<(Intent, Vec<&'w String>)> {
+    let mut best: Option<(usize, Intent, Vec<&'w String>)> = None;
+    for (intent, pattern) in pack.patterns.iter().filter(|(_, pattern)| !pattern.anywhere) {
+        let Some(rest) = pattern.strip(&pack.words, input) else { continue };
+        if best.as_ref().is_none_or(|(weight, ..)| pattern.weight() > *weight) {
+            best = Some((pattern.weight(), *intent, rest));
+        }
+    }
+    best.map(|(_, intent, rest)| (intent, rest))
 }
 
-/// Returns whether a word is in a space-separated list.
-fn has_word(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|known| known == word)
-}
-
-fn verb(word: &str) -> Option<Verb> {
-    VERBS.iter().find(|(_, words)| has_word(words, word)).map(|(verb, _)| *verb)
-}
-
-const NEGATIONS: &[&str] = &["don't", "dont", "not", "never", "won't", "stop", "refuse", "no"];
-
-const YES: &[&str] = &["yes", "ok", "okay", "please", "do it", "i do", "we do"];
-
-const RULE_WORDS: &[&str] = &["rule", "rules", "explain", "dice", "mechanics"];
-
-/// Returns the intent of an input, independent of the scene.
-pub(super) fn understand(input: &str) -> Intent {
-    let all = words(input);
-    let line = format!(" {} ", all.join(" "));
-    let has = |phrase: &str| line.contains(&format!(" {phrase} "));
-    let rest = significant_words(&all);
-    if RULE_WORDS.iter().any(|word| has(word)) || line.starts_with(" how does ") {
-        return Intent::Rules(rest);
-    }
-    let first = rest.first().map(String::as_str).unwrap_or_default();
-    if all.iter().take(4).any(|word| NEGATIONS.contains(&word.as_str())) {
-        return Intent::Hold;
-    }
-    // An input that starts with a verb of talking may mention anything.
-    let talks = verb(first) == Some(Verb::Talk) && first != "who";
-    let phrase = PHRASES.iter().find(|(_, phrases)| phrases.split(", ").any(has));
-    match phrase {
-        Some((intent, _)) if !talks || *intent == Intent::Recruit => return intent.clone(),
-        _ => {}
-    }
-    if let Some(intent) = special(&rest, &has) {
-        return intent;
-    }
-    let place = rest.iter().take(5).position(|word| verb(word).is_some());
-    let act = ACTS.iter().find(|act| act.words.contains(&first));
-    if let Some(act) = act.filter(|_| place != Some(0)) {
-        return Intent::Act(act);
-    }
-    let Some(place) = place else {
-        let agrees = rest.is_empty() && YES.iter().any(|word| has(word));
-        return if agrees { Intent::Yes } else { without_verb(rest) };
+/// Splits an input into the words before a comma, if they name somebody, and the rest.
+fn split_addressee(pack: &LanguagePack, input: &str) -> (Vec<String>, String) {
+    let Some((first, rest)) = input.split_once(',') else {
+        return (Vec::new(), input.to_owned());
     };
-    let object: Vec<String> = rest.iter().skip(place + 1).cloned().collect();
-    let said = rest.get(place).and_then(|word| verb(word));
-    said.map_or(Intent::Unclear(Vec::new()), |verb| meaning(verb, object, &has))
+    let name = words(first);
+    let is_short = (1..=3).contains(&name.len()) && !words(rest).is_empty();
+    if is_short && verb_of(pack, &name).is_none() && find_anywhere(pack, &name).is_none() {
+        let name = name.into_iter().filter(|word| !is_in(&pack.words.articles, word));
+        (name.collect(), rest.to_owned())
+    } else {
+        (Vec::new(), input.replacen(',', " ", 1))
+    }
 }
 
-/// Returns the intent of verbs that mean something else together with certain words.
-fn special(rest: &[String], has: &dyn Fn(&str) -> bool) -> Option<Intent> {
-    let first = rest.first().map(String::as_str).unwrap_or_default();
-    let any = |words: &[&str]| rest.iter().any(|word| words.contains(&word.as_str()));
-    let takes = matches!(first, "take" | "get" | "go" | "have");
-    if takes && any(&["rest", "sleep", "nap", "breather", "bed", "break", "breath"]) {
-        return Some(Intent::Rest(Vec::new()));
-    }
-    if takes && any(&["cover", "hiding"]) {
-        return ACTS.iter().find(|act| act.words.contains(&"hide")).map(Intent::Act);
-    }
-    if first == "look" && (has("look for") || has("looking for")) {
-        return Some(Intent::Search);
-    }
-    if has("pick a fight") {
-        return Some(Intent::Attack);
+/// Returns the intent of an input that starts with a verb, possibly after fillers.
+fn verb_of<'w>(pack: &LanguagePack, input: &'w [String]) -> Option<(Intent, Vec<&'w String>)> {
+    for start in 0..input.len() {
+        let (before, here) = input.split_at(start);
+        if !before.iter().all(|word| is_in(&pack.words.fillers, word)) {
+            return None;
+        }
+        let lone_letter = here.len() > 1 && here.first().is_some_and(|word| word == "i");
+        if let Some(found) = verb_at_start(pack, here).filter(|_| !lone_letter) {
+            return Some(found);
+        }
     }
     None
 }
 
-/// Returns the intent of an input without a verb: a direction, or unclear.
-fn without_verb(rest: Vec<String>) -> Intent {
-    match rest.as_slice() {
-        [only] => match Direction::parse(only) {
-            Some(direction) => Intent::Go(MoveTarget::Direction(direction)),
-            None => Intent::Unclear(rest),
-        },
-        _ => Intent::Unclear(rest),
-    }
+fn find_anywhere(pack: &LanguagePack, input: &[String]) -> Option<Intent> {
+    let found = |(_, pattern): &&(Intent, InputPattern)| {
+        pattern.anywhere && find_words(input, &pattern.words).is_some()
+    };
+    let all = pack.patterns.iter().filter(found);
+    all.max_by_key(|(_, pattern)| pattern.words.len()).map(|(intent, _)| *intent)
 }
 
-fn meaning(verb: Verb, object: Vec<String>, has: &dyn Fn(&str) -> bool) -> Intent {
-    match verb {
-        Verb::Go => Intent::Go(target(object, has)),
-        Verb::Back => Intent::Go(match object.is_empty() {
-            true => MoveTarget::Back,
-            false => MoveTarget::Named(object),
-        }),
-        Verb::Away => {
-            Intent::Go(if object.is_empty() { MoveTarget::Away } else { MoveTarget::Named(object) })
+/// Splits an input into its first action and the rest.
+fn split_actions(pack: &LanguagePack, input: &str) -> (String, String) {
+    let cut = |at: usize, skip: usize| {
+        let (first, rest) = input.split_at(at);
+        (first.to_owned(), rest.get(skip..).unwrap_or_default().trim().to_owned())
+    };
+    let sentence = input.find(['.', ';', '!']).map(|at| (at, 1));
+    let sentence =
+        sentence.filter(|(at, _)| !words(input.get(at + 1..).unwrap_or_default()).is_empty());
+    let mut cuts: Vec<(usize, usize)> = sentence.into_iter().collect();
+    let lower = input.to_lowercase();
+    if lower.len() == input.len() {
+        for link in [" and then ", " then ", " and ", " und dann ", " dann ", " und "] {
+            for (at, _) in lower.match_indices(link) {
+                let after = words(input.get(at + link.len()..).unwrap_or_default());
+                // "flint and steel" is one thing: only a verb starts another action.
+                if verb_of(pack, &after).is_some() {
+                    cuts.push((at, link.len()));
+                }
+            }
         }
-        Verb::Onward => Intent::Go(MoveTarget::Onward),
-        Verb::Attack => Intent::Attack,
-        Verb::Rest => Intent::Rest(object),
-        Verb::Search => Intent::Search,
-        Verb::Look | Verb::Examine if !object.is_empty() => Intent::Examine(object),
-        Verb::Look => Intent::Look,
-        Verb::Examine => Intent::Search,
-        Verb::Take => Intent::Take(object),
-        Verb::Talk => Intent::Talk(object),
-        Verb::Recruit => Intent::Recruit,
-        Verb::Listen => Intent::Listen,
-        Verb::Explore => Intent::Explore,
-        Verb::Wait => Intent::Wait,
-        Verb::Inventory => Intent::Inventory,
-        Verb::Help => match object.is_empty() {
-            true => Intent::Help,
-            false => Intent::Rest(object),
-        },
+    }
+    let first =
+        cuts.into_iter().filter(|(at, _)| !words(input.get(..*at).unwrap_or_default()).is_empty());
+    match first.min() {
+        Some((at, skip)) => cut(at, skip),
+        None => (input.to_owned(), String::new()),
     }
 }
 
-fn target(object: Vec<String>, has: &dyn Fn(&str) -> bool) -> MoveTarget {
-    let direction = object.iter().find_map(|word| Direction::parse(word));
-    let is = |words: &[&str]| object.iter().any(|word| words.contains(&word.as_str()));
-    if let Some(direction) = direction {
-        MoveTarget::Direction(direction)
-    } else if object.iter().all(|word| word == "back") && !object.is_empty() {
-        MoveTarget::Back
-    } else if is(&["away"]) {
-        MoveTarget::Away
-    } else if object.is_empty()
-        || is(&["onward", "forward", "ahead", "further", "farther", "deeper"])
-    {
-        if has("out") { MoveTarget::Away } else { MoveTarget::Onward }
-    } else {
-        MoveTarget::Named(object)
+const NEGATIONS: &[&str] = &["don't", "dont", "not", "nicht", "never", "niemals"];
+
+/// Returns the intent of an input, and the words of its objects.
+pub(super) fn understand(pack: &LanguagePack, input: &str) -> ParsedInput {
+    let start: String = input.chars().take(CHARACTERS).collect();
+    let (addressee, line) = split_addressee(pack, &start);
+    let (line, rest) = split_actions(pack, &line);
+    let all = words(&line);
+    let lists = &pack.words;
+    let parsed = |intent: Intent, object: Vec<String>, second: Vec<String>| {
+        let both = object.iter().chain(&second);
+        let direction = both.clone().find_map(|word| Direction::parse(pack, word));
+        ParsedInput {
+            intent,
+            object,
+            second,
+            addressee: addressee.clone(),
+            direction,
+            rest: rest.clone(),
+        }
+    };
+    if let Some(intent) = asked_language(&all) {
+        return parsed(intent, all, Vec::new());
     }
+    let is_negated = all.iter().take(4).any(|word| NEGATIONS.contains(&word.as_str()));
+    let anywhere = find_anywhere(pack, &all);
+    let verb = verb_of(pack, &all);
+    let (intent, left) = match (anywhere, verb) {
+        (Some(intent), _) if only_asks(intent) => (intent, Vec::new()),
+        (Some(intent), verb) => {
+            let left = verb.map(|(_, rest)| rest).unwrap_or_default();
+            (intent, left.into_iter().cloned().collect())
+        }
+        (None, Some(_)) if is_negated => (Intent::No, Vec::new()),
+        (None, Some((intent, rest))) => (intent, rest.into_iter().cloned().collect()),
+        (None, None) => (Intent::Mention, all.clone()),
+    };
+    let mut left: Vec<String> = left;
+    while left.first().is_some_and(|word| is_in(&lists.separators, word)) {
+        left.remove(0);
+    }
+    let at = left.iter().position(|word| is_in(&lists.separators, word));
+    let (object, second) = left.split_at(at.unwrap_or(left.len()));
+    if only_asks(intent) {
+        return parsed(intent, Vec::new(), Vec::new());
+    }
+    parsed(intent, bare_words(lists, object), bare_words(lists, second))
+}
+
+/// Returns the words of an object without articles and fillers. A pronoun stays if it stands alone or before another
+/// object, as in "gib ihr das Buch"; so do fillers that are the whole object, as in "look into the well".
+fn bare_words(lists: &WordLists, words: &[String]) -> Vec<String> {
+    let start = words.iter().position(|word| !is_in(&lists.separators, word));
+    let words = words.get(start.unwrap_or(words.len())..).unwrap_or_default();
+    let is_pronoun = |word: &String| is_in(&lists.pronouns, word) || is_in(&lists.own, word);
+    let before_article = words.get(1).is_none_or(|next| is_in(&lists.articles, next));
+    let is_link = |word: &String| is_in(&lists.articles, word) || is_in(&lists.separators, word);
+    let mut kept: Vec<String> = Vec::new();
+    for (number, word) in words.iter().enumerate() {
+        let stays = number == 0 && before_article && is_pronoun(word);
+        if stays || !is_link(word) {
+            kept.push(word.clone());
+        }
+    }
+    let plain: Vec<String> = kept
+        .iter()
+        .filter(|word| is_pronoun(word) || !is_in(&lists.fillers, word))
+        .cloned()
+        .collect();
+    if plain.is_empty() { kept } else { plain }
+}
+
+/// Returns whether an intent is a question that has no object.
+fn only_asks(intent: Intent) -> bool {
+    use Intent::{Help, Inventory, Look, Quest, Recap, Status, Ways};
+    matches!(intent, Help | Inventory | Look | Quest | Recap | Status | Ways)
+}
+
+/// Returns whether the input asks for another language.
+fn asked_language(words: &[String]) -> Option<Intent> {
+    let names = ["deutsch", "german", "englisch", "english"];
+    let is_short = words.len() <= 4;
+    let asks = is_short && words.iter().any(|word| names.contains(&word.as_str()));
+    asks.then_some(Intent::Language)
+}
+
+/// Returns whether an input is written in a language that the narrator does not know.
+pub(super) fn is_foreign(input: &str) -> bool {
+    let letters: Vec<char> = input.chars().filter(|c| c.is_alphabetic()).collect();
+    let strange = letters.iter().filter(|c| **c > '\u{24f}').count();
+    if strange * 2 > letters.len() {
+        return true;
+    }
+    const FOREIGN: &[&str] = &[
+        "je",
+        "le",
+        "les",
+        "une",
+        "est",
+        "dans",
+        "vous",
+        "regarde",
+        "prends",
+        "aller",
+        "où",
+        "avec",
+        "qui",
+        "el",
+        "los",
+        "las",
+        "una",
+        "hola",
+        "donde",
+        "dónde",
+        "mirar",
+        "miro",
+        "tomar",
+        "voy",
+        "quiero",
+        "está",
+        "io",
+        "il",
+        "gli",
+        "della",
+        "sono",
+        "guardo",
+        "prendo",
+        "vado",
+        "dove",
+        "che",
+        "olhar",
+        "pegar",
+        "vou",
+        "onde",
+        "não",
+        "het",
+        "ik",
+        "een",
+        "kijk",
+        "neem",
+        "naar",
+        "waar",
+        "jag",
+        "och",
+        "att",
+        "det",
+        "var",
+        "ja",
+        "idę",
+        "gdzie",
+        "weź",
+        "rozejrzyj",
+        "się",
+    ];
+    let words = words(input);
+    let known = words.iter().filter(|word| FOREIGN.contains(&word.as_str())).count();
+    known > 0 && known * 3 >= words.len()
 }
 
 #[cfg(test)]

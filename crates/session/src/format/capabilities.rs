@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use super::{SessionEditor, SessionError};
 use crate::model::{
-    AppendOutcome, Entry, ExportRecord, ForkOptions, ForkOutcome, Mark, NewMark, NewSession,
-    SessionRef, SessionSummary, StateChange, TransitionOutcome, TrashedSession,
+    AppendOutcome, Entry, ExportRecord, ExportSettings, ForkOptions, ForkOutcome, Mark, NewMark,
+    NewSession, SessionRef, SessionSummary, StateChange, TransitionOutcome, TrashedSession,
 };
 use crate::repair::{RepairReport, RepairedCopy};
 use everturn_archive::PackProgress;
@@ -208,17 +208,21 @@ pub trait ExternalSessions: Send + Sync {
     ) -> Result<RepairedCopy, SessionError>;
 }
 
+/// A session in a list, and its project directory if it has one.
+pub type ListedSummary = (SessionSummary, Option<String>);
+
 /// A format that lists its sessions with less work than a summary of each takes.
 pub trait BulkListing: Send + Sync {
-    /// Whether the list reports only what file names contain, so that a long list opens no files. A summary contains
+    /// Whether the list has only the times of the sessions, so that a long list reads little of each. A summary contains
     /// more in that case.
-    fn lists_names_only(&self) -> bool;
+    fn lists_briefly(&self) -> bool;
 
-    /// Lists all sessions with their summaries. An unreadable session is listed with a finding.
+    /// Lists all sessions with their summaries and, unless the list is brief, their projects. An unreadable session is
+    /// listed with a finding.
     fn list(
         &self,
         store: &Arc<dyn Store>,
-    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError>;
+    ) -> Result<(Vec<ListedSummary>, Vec<Finding>), SessionError>;
 }
 
 /// A format with checksums or indexes in the files of a session.
@@ -242,9 +246,12 @@ pub trait SessionIndex: Send + Sync {
     fn vacuum_index(&self, store: &Arc<dyn Store>) -> Result<(), SessionError>;
 }
 
-/// A format whose sessions record their exports.
+/// A format whose sessions have settings for exports.
 pub trait ExportLog: Send + Sync {
-    /// Records an export in a session.
+    /// The settings in the metadata of a session; `None` for each one that it does not have.
+    fn export_settings(&self, metadata: &JsonTree) -> ExportSettings;
+
+    /// Saves the settings of an export in a session, and records the export. The time of the last change stays.
     fn record_export(
         &self,
         store: &Arc<dyn Store>,

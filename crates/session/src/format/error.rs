@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use everturn_json::finding::FindingCode;
 use everturn_json::names::{FilePath, NameError};
 use everturn_store::StoreError;
 
@@ -109,6 +110,22 @@ impl SessionError {
                 Err(SessionError::Unsupported { layout, what })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a process that is writing is the reason. Waiting may help.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        matches!(self, SessionError::Store(StoreError::Busy { .. }))
+    }
+
+    /// The code of the finding about a session that cannot be read because of this error.
+    #[must_use]
+    pub fn finding_code(&self) -> FindingCode {
+        match self {
+            SessionError::Store(StoreError::Busy { .. }) => FindingCode::Busy,
+            SessionError::Store(StoreError::Blocked { .. }) => FindingCode::CannotReplay,
+            _ => FindingCode::Unreadable,
         }
     }
 

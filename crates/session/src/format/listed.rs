@@ -44,7 +44,7 @@ pub fn open_listed(
         let has_moved = format.any_moved(store, &mut std::iter::once(&place))?;
         // The second attempt is for a session that was moved away and back.
         let has_failed_before = failed_at.as_ref() == Some(&place);
-        if tries == MAX_LIST_TRIES || (!has_moved && has_failed_before) {
+        if tries == MAX_LIST_TRIES || (!has_moved && (has_failed_before || error.is_busy())) {
             return Err(error);
         }
         failed_at = Some(place.clone());

@@ -7,7 +7,7 @@ use everturn_json::json::value_end;
 use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_store::StoreError;
-use everturn_value::tree::JsonTree;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// How many times all bytes may be scanned: an unclosed brace makes the scan restart after it.
 const PASSES: usize = 16;
@@ -92,10 +92,11 @@ pub fn trim_whitespace(bytes: &[u8], part: Range<usize>) -> Option<Range<usize>>
     Some(part.start + start..part.start + end)
 }
 
-/// The ranges of the wanted records of a log, including intact ones on a damaged line.
+/// The ranges of the records of a log that are kept, including wanted ones on a damaged line.
 fn find_record_spans(
     path: &FilePath,
     bytes: &[u8],
+    kept: impl Fn(&JsonTree) -> bool,
     wanted: impl Fn(&JsonTree) -> bool,
 ) -> Result<Vec<Range<usize>>, StoreError> {
     let mut spans: Vec<Range<usize>> = Vec::new();
@@ -113,7 +114,7 @@ fn find_record_spans(
         let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
         let length = usize::try_from(record.length).unwrap_or(0);
         let span = start..start.saturating_add(length);
-        if parse_tree(bytes, &span).is_some_and(|tree| wanted(&tree)) {
+        if parse_tree(bytes, &span).is_some_and(|tree| kept(&tree)) {
             between(done..start, &mut spans);
             done = span.end;
             spans.push(span);
@@ -136,14 +137,28 @@ pub fn clean_log(
     bytes: &[u8],
     wanted: impl Fn(&JsonTree) -> bool,
 ) -> Result<CleanedLog, StoreError> {
-    let spans = find_record_spans(path, bytes, wanted)?;
+    Ok(one_per_line(bytes, &find_record_spans(path, bytes, &wanted, &wanted)?))
+}
+
+/// All whole objects of a log, each on its own line, byte for byte. Among the bytes around them, which may be parts of
+/// such objects, only wanted ones are records.
+pub fn clean_log_of_objects(
+    path: &FilePath,
+    bytes: &[u8],
+    wanted: impl Fn(&JsonTree) -> bool,
+) -> Result<CleanedLog, StoreError> {
+    let is_object = |tree: &JsonTree| tree.kind() == ValueKind::Object;
+    Ok(one_per_line(bytes, &find_record_spans(path, bytes, is_object, wanted)?))
+}
+
+fn one_per_line(bytes: &[u8], spans: &[Range<usize>]) -> CleanedLog {
     let end = line_end(bytes).as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
-    for span in &spans {
+    for span in spans {
         out.extend_from_slice(bytes.get(span.clone()).unwrap_or_default());
         out.extend_from_slice(end);
     }
-    Ok(CleanedLog { bytes: out, left_out: uncovered_ranges(bytes, &spans) })
+    CleanedLog { bytes: out, left_out: uncovered_ranges(bytes, spans) }
 }
 
 /// The intact records of a damaged log.
@@ -160,7 +175,7 @@ pub fn intact_records(
     bytes: &[u8],
     wanted: impl Fn(&JsonTree) -> bool,
 ) -> Result<IntactRecords, StoreError> {
-    let spans = find_record_spans(path, bytes, wanted)?;
+    let spans = find_record_spans(path, bytes, &wanted, &wanted)?;
     let text = |span: &Range<usize>| std::str::from_utf8(bytes.get(span.clone())?).ok();
     let texts = spans.iter().filter_map(text).map(str::to_owned).collect();
     Ok(IntactRecords { texts, bad: uncovered_ranges(bytes, &spans).len() })

@@ -340,6 +340,10 @@ impl Disk for OverlayDisk {
         Ok(false)
     }
 
+    fn max_open_files(&self) -> usize {
+        self.base().max_open_files()
+    }
+
     /// Returns `None` for changed paths, since they exist in memory only.
     fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
         if self.shared.read().names.is_touched(path)

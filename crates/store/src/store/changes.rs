@@ -99,9 +99,6 @@ pub(super) struct Courtesy {
 const MAX_WAITS: u32 = 500;
 const WAIT: Duration = Duration::from_micros(200);
 
-/// The longest wait of one attempt of a reader.
-pub(super) const MAX_WAIT: Duration = WAIT.saturating_mul(MAX_WAITS);
-
 /// How many times readers are ignored after one that did not finish in time.
 const DEAF_FOR: usize = 1000;
 
@@ -144,9 +141,30 @@ impl Drop for ChangeGuard {
     }
 }
 
+/// The content of a lock file at one point in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LockMark {
+    file: FilePath,
+    text: Vec<u8>,
+}
+
+impl LockMark {
+    /// Returns whether the lock file still has this content: its owner has neither begun nor ended a commit.
+    pub(super) fn is_current(&self, disk: &dyn Disk) -> bool {
+        let text = disk.open(&self.file, FileAccess::Read).and_then(|file| read_all(&*file));
+        text.is_ok_and(|text| text == self.text)
+    }
+
+    /// Describes the owner of the lock.
+    pub(super) fn owner(&self) -> String {
+        let owner = LockOwner::parse(&self.text);
+        owner.map_or_else(|| "unknown process".to_owned(), |owner| owner.to_string())
+    }
+}
+
 /// The contents of the lock files that concern some paths, at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LockMarks(Vec<(FilePath, Vec<u8>)>);
+pub(super) struct LockMarks(Vec<LockMark>);
 
 impl LockMarks {
     /// Reads the lock files of these paths and of all paths above and below them.
@@ -174,7 +192,7 @@ impl LockMarks {
             match text {
                 // Only locked in shared mode, for a scope below it.
                 Ok(text) if text.is_empty() => {}
-                Ok(text) => marks.push((file, text)),
+                Ok(text) => marks.push(LockMark { file, text }),
                 // Released since the directory was listed, or the lock of another user.
                 Err(error)
                     if matches!(
@@ -194,7 +212,7 @@ impl LockMarks {
 
     /// Returns whether one of the locks belongs to a live process that has committed something.
     pub(super) fn any_alive(&self, disk: &dyn Disk) -> Result<bool, StoreError> {
-        for (_, text) in &self.0 {
+        for LockMark { text, .. } in &self.0 {
             // The epoch does not matter: a writer that has just started a new one is alive, too.
             if let Some(mark) = ChangeMark::parse(text)
                 && mark.count > 0
@@ -208,7 +226,7 @@ impl LockMarks {
 
     /// Asks the processes that have written there to pause, as long as the result is kept.
     pub(super) fn request_pause(&self, disk: &dyn Disk) -> Vec<Box<dyn PauseRequest>> {
-        let marks = self.0.iter().filter_map(|(_, text)| ChangeMark::parse(text));
+        let marks = self.0.iter().filter_map(|mark| ChangeMark::parse(&mark.text));
         let mut logs: Vec<LogNumber> =
             marks.filter(|mark| mark.count > 0).map(|mark| mark.log.number).collect();
         logs.sort();
@@ -233,17 +251,14 @@ impl LockMarks {
         Ok(self)
     }
 
-    /// Returns the process that is applying a commit now, if there is one.
-    pub(super) fn applying(&self, disk: &dyn Disk) -> Result<Option<String>, StoreError> {
-        for (_, text) in &self.0 {
-            if let Some(mark) = ChangeMark::parse(text)
-                && mark.count % 2 == 1
-                && mark.log.has_owner(disk)?
+    /// Returns the mark of a process that is applying a commit now, if there is one.
+    pub(super) fn applying(&self, disk: &dyn Disk) -> Result<Option<LockMark>, StoreError> {
+        for mark in &self.0 {
+            if let Some(change) = ChangeMark::parse(&mark.text)
+                && change.count % 2 == 1
+                && change.log.has_owner(disk)?
             {
-                let name = || "unknown process".to_owned();
-                return Ok(Some(
-                    LockOwner::parse(text).map_or_else(name, |owner| owner.to_string()),
-                ));
+                return Ok(Some(mark.clone()));
             }
         }
         Ok(None)

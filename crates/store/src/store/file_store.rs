@@ -16,7 +16,7 @@ use super::mutex::lock_unpoisoned;
 use super::options::Options;
 use super::own_paths::known_own_path;
 use super::recovery::RecoveryProgress;
-use super::snapshot::{Attempt, capture, capture_once};
+use super::snapshot::{Attempt, StuckCommits, capture, capture_once};
 use super::staging::is_large;
 use super::store_core::{
     CommitResult, StoreCore, await_predecessors, recover_dead_logs, release_reserve,
@@ -79,6 +79,8 @@ struct FileStoreShared {
     owner: Option<LockOwner>,
     /// Whether the log holds commits that the plain files do not show yet.
     unseen: AtomicBool,
+    /// The commits that readers have given up waiting for.
+    stuck: StuckCommits,
     /// Locks that must not be released before the log is: their commits are not safe in the plain files.
     kept: Mutex<Vec<ScopeLocks>>,
 }
@@ -144,6 +146,7 @@ impl FileStore {
             disk,
             owner,
             unseen: AtomicBool::new(false),
+            stuck: StuckCommits::default(),
             kept: Mutex::default(),
         };
         FileStore { shared: Arc::new(shared) }
@@ -159,6 +162,11 @@ impl FileStore {
         &self.shared.disk
     }
 
+    /// The commits that readers have given up waiting for.
+    pub(super) fn stuck_commits(&self) -> &StuckCommits {
+        &self.shared.stuck
+    }
+
     /// Returns the disk for reading, with every commit that has returned.
     pub(super) fn view(&self) -> Result<Arc<DiskView>, StoreError> {
         self.shared.view()
@@ -167,6 +175,10 @@ impl FileStore {
     /// As [`FileStore::view`], with the commits of processes that have died since the store was opened.
     pub(super) fn fresh_view(&self) -> Result<Arc<DiskView>, StoreError> {
         self.shared.apply_unseen()?;
+        let view = self.shared.present_view();
+        if view.has_same_logs(&*self.shared.disk)? {
+            return Ok(view);
+        }
         self.shared.refresh_view()
     }
 
@@ -319,12 +331,16 @@ impl FileStoreShared {
     /// Returns the disk for reading, with every commit that has returned.
     fn view(&self) -> Result<Arc<DiskView>, StoreError> {
         self.apply_unseen()?;
-        let view = Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner));
+        let view = self.present_view();
         if view.is_plain() || view.is_current(&*self.disk)? {
             return Ok(view);
         }
         // Another process has recovered what this view shows, and may have written since.
         self.refresh_view()
+    }
+
+    fn present_view(&self) -> Arc<DiskView> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn refresh_view(&self) -> Result<Arc<DiskView>, StoreError> {
@@ -367,9 +383,7 @@ impl Store for FileStore {
     }
 
     fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
-        let view = self.shared.view()?;
-        view.check(path)?;
-        view.disk.stat_with_time(path).map_err(StoreError::io("access", path))
+        self.shared.view()?.stat(path)
     }
 
     fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
@@ -395,7 +409,7 @@ impl Store for FileStore {
     }
 
     fn is_plain(&self) -> bool {
-        self.shared.view.read().unwrap_or_else(PoisonError::into_inner).is_plain()
+        self.shared.present_view().is_plain()
     }
 
     fn wipe_logs(&self) -> Result<(), StoreError> {

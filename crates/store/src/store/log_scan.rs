@@ -31,6 +31,37 @@ pub(super) struct LogScan {
     pub(super) damaged: bool,
 }
 
+impl LogScan {
+    pub(super) fn position(&self) -> LogPosition {
+        LogPosition { epoch: self.epoch, link: self.link, end: self.end }
+    }
+}
+
+/// The position that a log has reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LogPosition {
+    epoch: u64,
+    link: u64,
+    end: u64,
+}
+
+impl LogPosition {
+    /// Returns whether the log still ends here.
+    pub(super) fn is_end(&self, file: &dyn DiskFile) -> io::Result<bool> {
+        if read_epoch(file)? != self.epoch {
+            return Ok(false);
+        }
+        let mut head = [0; HEAD];
+        if read_full(file, self.end, &mut head)? < HEAD
+            || head.get(8..16) != Some(&self.link.to_le_bytes())
+        {
+            return Ok(true);
+        }
+        let next = read_record_bytes(file, self.end)?;
+        Ok(next.is_none_or(|bytes| decode_record(&bytes, self.link).is_none()))
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) enum HeaderSlot {
     Blank,

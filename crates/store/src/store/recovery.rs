@@ -40,7 +40,7 @@ use everturn_json::names::{FilePath, PathSet};
 
 use self::assess::assess;
 
-/// The number of written files that are open before they are flushed.
+/// The maximum number of written files that are open before they are flushed; fewer if the process may open few.
 const MAX_OPEN: usize = 32;
 
 fn stat_optional(disk: &dyn Disk, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
@@ -105,6 +105,8 @@ impl fmt::Debug for RecoveryProgress {
 #[derive(Debug, Clone)]
 pub(super) struct Blocked {
     pub(super) name: FilePath,
+    /// Whether the log has a content for it.
+    pub(super) is_file: bool,
     pub(super) log: LogNumber,
     pub(super) cause: Arc<StoreError>,
 }
@@ -225,6 +227,7 @@ impl Recovery<'_> {
     fn run(&mut self, progress: &RecoveryProgress) {
         assess(self);
         let total = self.history.files.len() + self.history.endings.len();
+        let max_open = MAX_OPEN.min(self.disk.max_open_files() / 4);
         for (done, (name, file)) in self.history.files.iter().enumerate() {
             progress.tell(done, total);
             if self.blocked_names.overlaps(name) {
@@ -232,7 +235,7 @@ impl Recovery<'_> {
             }
             let done = self.recover_file(name, file);
             self.note_blocked(done, [name].into_iter(), &file.commits);
-            if self.written.len() >= MAX_OPEN {
+            if self.written.len() >= max_open {
                 self.flush_written();
             }
         }
@@ -275,7 +278,8 @@ impl Recovery<'_> {
         let error = Arc::new(error);
         for name in names {
             let (log, cause) = (self.number, Arc::clone(&error));
-            self.blocked.push(Blocked { name: name.clone(), log, cause });
+            let is_file = self.history.files.contains_key(name);
+            self.blocked.push(Blocked { name: name.clone(), is_file, log, cause });
             self.blocked_names.extend([name.clone()]);
         }
         self.waiting.extend(commits);

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::changes::{LockMarks, MAX_WAIT};
+use super::changes::{LockMark, LockMarks};
 use super::disk_view::DiskView;
+use super::mutex::lock_unpoisoned;
 use super::{FileStore, Store, StoreError, Writer};
 use crate::disk::{DirListing, Disk, DiskFile, FileAccess, FileKind, FileStat, read_range};
 use everturn_json::names::FilePath;
@@ -22,7 +23,7 @@ use everturn_json::names::FilePath;
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const MAX_PAUSE: Duration = Duration::from_millis(5);
 
-/// The total of the pauses after which capturing gives up.
+/// The time after which capturing gives up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The number of attempts before the writer is asked to pause.
@@ -44,7 +45,8 @@ struct CapturedFile {
 struct Captured {
     dirs: BTreeMap<FilePath, (FileStat, DirListing)>,
     files: BTreeMap<FilePath, CapturedFile>,
-    /// Directories that are links, and links that lead out of the root: their contents are not captured.
+    /// Directories that are links, links that lead out of the root, and directories of files that cannot be shown: their
+    /// contents are not captured.
     linked: Vec<FilePath>,
 }
 
@@ -58,7 +60,9 @@ impl Captured {
         let mut captured = Captured::default();
         for path in paths {
             let looked = view.disk.stat(path).map_err(StoreError::io("access", path))?;
-            if let Some(stat) = looked
+            if is_obstructed(view, path, looked) {
+                captured.linked.push(path.clone());
+            } else if let Some(stat) = looked
                 && !captured.add(view, path, stat, most)?
             {
                 return Ok(None);
@@ -92,6 +96,10 @@ impl Captured {
                     self.linked.push(path);
                 } else if view.check(&path).is_ok() {
                     let looked = view.disk.stat(&path).map_err(StoreError::io("access", &path))?;
+                    if is_obstructed(view, &path, looked) {
+                        self.linked.push(path);
+                        continue;
+                    }
                     let Some(stat) = looked else { return Ok(false) };
                     if stat.kind == FileKind::Dir {
                         waiting.push((path, stat));
@@ -158,39 +166,63 @@ impl Captured {
     }
 }
 
+/// Returns whether the directory of files that cannot be shown is missing, or something else is in its place.
+fn is_obstructed(view: &DiskView, path: &FilePath, found: Option<FileStat>) -> bool {
+    found.is_none_or(|stat| stat.kind != FileKind::Dir) && view.blocked_below(path).is_some()
+}
+
 /// The result of one attempt.
 pub(super) enum Attempt {
     Taken(Snapshot),
     /// Files changed without a lock: another program writes them.
     Moving(Snapshot),
-    /// A writer was applying commits; its description, if it still is.
-    Applying(Option<String>),
+    /// A writer was applying commits; its mark, if it still is.
+    Applying(Option<LockMark>),
+}
+
+/// The commits that did not end while a reader waited. The next reader does not wait for them again.
+#[derive(Default)]
+pub(super) struct StuckCommits(Mutex<Vec<LockMark>>);
+
+impl StuckCommits {
+    /// Returns how long a reader should wait that found the commit `mark` being applied. Several stuck commits together
+    /// take no longer than two waits.
+    fn patience(&self, disk: &dyn Disk, mark: &LockMark) -> Duration {
+        let mut known = lock_unpoisoned(&self.0);
+        known.retain(|mark| mark.is_current(disk));
+        match known.contains(mark) {
+            true => Duration::ZERO,
+            false => PATIENCE.checked_div(1 << known.len().min(10)).unwrap_or_default(),
+        }
+    }
+
+    fn add(&self, mark: LockMark) {
+        lock_unpoisoned(&self.0).push(mark);
+    }
 }
 
 /// Captures everything at and below `paths` between two commits.
 pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot, StoreError> {
+    let (start, mut patience) = (Instant::now(), PATIENCE);
     let mut delay = FIRST_PAUSE;
-    let mut busy = None;
+    let mut busy: Option<LockMark> = None;
     let mut moving = None;
-    let mut waited = Duration::ZERO;
     for attempt in 0.. {
-        let asking = attempt >= ALONE;
-        match capture_once(store, paths, asking)? {
+        match capture_once(store, paths, attempt >= ALONE)? {
             Attempt::Taken(snapshot) => return Ok(snapshot),
             Attempt::Moving(snapshot) => moving = Some(snapshot),
-            Attempt::Applying(owner) => {
-                if asking && owner.is_some() {
-                    // The attempt itself has waited for the end of the commit.
-                    waited += MAX_WAIT;
+            Attempt::Applying(Some(mark)) => {
+                if busy.as_ref() != Some(&mark) {
+                    patience = store.stuck_commits().patience(&**store.plain_disk(), &mark);
                 }
-                busy = owner.or(busy);
+                busy = Some(mark);
             }
+            Attempt::Applying(None) => {}
         }
-        if waited >= PATIENCE {
+        if start.elapsed() >= patience {
             break;
         }
         thread::sleep(delay);
-        waited += delay;
         delay = (delay * 2).min(MAX_PAUSE);
     }
     if let Some(snapshot) = moving {
@@ -198,7 +230,10 @@ pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot,
         return Ok(snapshot);
     }
     let scope = paths.first().cloned().unwrap_or_else(FilePath::root);
-    let owner = busy.unwrap_or_else(|| "continuously changing".to_owned());
+    let owner = busy.as_ref().map_or_else(|| "continuously changing".to_owned(), LockMark::owner);
+    if let Some(mark) = busy {
+        store.stuck_commits().add(mark);
+    }
     Err(StoreError::Busy { scope, owner })
 }
 
@@ -214,8 +249,8 @@ pub(super) fn capture_once(
     if !pause.is_empty() {
         before = before.when_applied(disk, paths)?;
     }
-    if let Some(owner) = before.applying(disk)? {
-        return Ok(Attempt::Applying(Some(owner)));
+    if let Some(mark) = before.applying(disk)? {
+        return Ok(Attempt::Applying(Some(mark)));
     }
     // A process that died with a lock may have left commits in its log.
     let view = if before.is_empty() { store.view()? } else { store.fresh_view()? };

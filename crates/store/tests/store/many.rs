@@ -145,6 +145,7 @@ struct Limited<D> {
     disk: D,
     open: Arc<AtomicUsize>,
     most: usize,
+    is_known: bool,
 }
 
 struct LimitedFile {
@@ -154,7 +155,12 @@ struct LimitedFile {
 
 impl<D> Limited<D> {
     fn new(disk: D, most: usize) -> Limited<D> {
-        Limited { disk, open: Arc::default(), most }
+        Limited { disk, open: Arc::default(), most, is_known: false }
+    }
+
+    /// Tells the limit to those who ask for it.
+    fn known(self) -> Limited<D> {
+        Limited { is_known: true, ..self }
     }
 
     fn count(&self, file: io::Result<Box<dyn DiskFile>>) -> io::Result<Box<dyn DiskFile>> {
@@ -247,6 +253,10 @@ impl<D: Disk> Disk for Limited<D> {
     fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
         self.disk.is_locked(path)
     }
+
+    fn max_open_files(&self) -> usize {
+        if self.is_known { self.most } else { usize::MAX }
+    }
 }
 
 #[test]
@@ -290,7 +300,11 @@ fn replaying_a_batch_of_many_files_needs_few_handles() {
         names: everturn_store::disk::sim::NameSurvival::Kept,
     });
     assert!(data(&sim).is_empty());
-    let limited = Limited::new(sim.process(), 100);
-    FileStore::open(Arc::new(limited), options(16)).unwrap();
-    assert_eq!(readable(&data(&sim)), readable(&states[1]));
+    for (handles, is_known) in [(100, false), (24, true)] {
+        let sim = sim.fork();
+        let limited = Limited::new(sim.process(), handles);
+        let limited = if is_known { limited.known() } else { limited };
+        FileStore::open(Arc::new(limited), options(16)).unwrap();
+        assert_eq!(readable(&data(&sim)), readable(&states[1]), "{handles}");
+    }
 }

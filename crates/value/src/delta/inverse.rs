@@ -1,11 +1,31 @@
 //! Inverts deltas.
 
 use super::{Delta, DeltaError, DeltaOp};
-use crate::tree::JsonTree;
+use crate::tree::{JsonTree, ValueKind, parse_index};
 
 /// A copy without the fields that describe only this change.
 fn without_extra(delta: &Delta) -> Delta {
     Delta { extra: Vec::new(), ..delta.clone() }
+}
+
+/// Returns the delta that undoes one that was the last to be applied and led to `after`. Programs that do not record
+/// positions in arrays leave them to the state: an element was pushed to the end, or deleted at the index of the path.
+pub(super) fn build_inverse_after(delta: &Delta, after: &JsonTree) -> Option<Delta> {
+    match (delta.op, delta.path.split_last(), &delta.previous) {
+        _ if !delta.positions.is_empty() => build_inverse(delta),
+        (DeltaOp::Push, ..) => {
+            let length = after.len_at(delta.path.segments()).unwrap_or(0);
+            Some(Delta::delete(delta.path.join(&length.saturating_sub(1).to_string())))
+        }
+        (DeltaOp::Delete, Some((above, last)), Some(previous))
+            if after.value_at(above).is_some_and(|it| it.kind() == ValueKind::Array) =>
+        {
+            let path = delta.path.prefix(above.len());
+            let at = parse_index(last)?;
+            Some(Delta { positions: vec![at], ..Delta::push(path, previous.clone()) })
+        }
+        _ => build_inverse(delta),
+    }
 }
 
 /// Returns the delta that undoes an applied one.

@@ -5,4 +5,5 @@ mod delta_random;
 mod documents_edit;
 mod documents_random;
 mod documents_style;
+mod intact;
 mod tree;

@@ -1,8 +1,8 @@
 //! Answers that contradict the state, and what becomes of them.
 
 use everturn::campaign::{
-    CampaignError, Narrator, NarratorError, NarratorOutput, NarratorRequest, RecordedNarrator,
-    Submission,
+    CampaignError, CampaignWriter, Narrator, NarratorError, NarratorOutput, NarratorRequest,
+    RecordedNarrator, Submission,
 };
 use serde_json::{Value, json};
 
@@ -222,4 +222,26 @@ fn a_narrator_without_an_answer_leaves_no_trace() {
     assert!(!exists(&store, "campaigns/camp_0001/turn_log.jsonl"));
     play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(campaign.turn(), 1);
+}
+
+#[test]
+fn the_text_check_of_the_first_rules_can_be_switched_off() {
+    let (store, id) = first();
+    let key = "dialog.conflict_text_checks_enabled";
+    let mut campaign = open(&store, &id);
+    let text = "The movement of the crowd is slow.";
+    let told = |campaign: &mut CampaignWriter| {
+        let outputs = [(); 3].map(|()| NarratorOutput::text(text));
+        let mut narrator = RecordedNarrator::new(outputs);
+        campaign.submit(&Submission::new("watch"), &mut narrator, now())
+    };
+    assert!(matches!(told(&mut campaign), Err(CampaignError::Conflicts { .. })));
+    let settings = campaign.campaign().settings().unwrap();
+    assert!(settings.iter().any(|(setting, value)| setting.key == key && *value == true));
+    let state = value(campaign.state().unwrap());
+    assert_eq!(state["settings_snapshot"]["dialog"], json!({"auto_type_enabled": true}));
+    campaign.patch_settings(&[(key.to_owned(), json!(false))]).unwrap();
+    assert_eq!(told(&mut campaign).unwrap().turn, 1);
+    campaign.patch_settings(&[(key.to_owned(), json!(true))]).unwrap();
+    assert!(told(&mut campaign).is_err());
 }

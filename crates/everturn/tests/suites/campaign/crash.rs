@@ -67,6 +67,22 @@ const OPS: &[Op] = &[
     },
     |store| {
         let mut campaign = on(store)?;
+        campaign.redo(1, at(3))?;
+        Ok(campaign.release()?)
+    },
+    |store| {
+        let mut campaign = on(store)?;
+        let mut narrator = RecordedNarrator::new([NarratorOutput::text("Silence.")]);
+        campaign.retell(Some("wait"), 0, &mut narrator, at(3))?;
+        Ok(campaign.release()?)
+    },
+    |store| {
+        let mut campaign = on(store)?;
+        campaign.choose_version(1, at(3))?;
+        Ok(campaign.release()?)
+    },
+    |store| {
+        let mut campaign = on(store)?;
         campaign.rewind(3)?;
         Ok(campaign.release()?)
     },

@@ -63,7 +63,11 @@ fn third() -> (Arc<dyn Store>, SessionId) {
 #[track_caller]
 fn tools(campaign: &mut CampaignWriter, seed: u64, input: &str, expect: &[&str]) -> Value {
     let row = value(&say(campaign, seed, input).row);
-    let applied = row["applied_actions"].as_array().unwrap().clone();
+    let mut applied = row["applied_actions"].as_array().unwrap().clone();
+    // A foe that happens to be there strikes whatever the player does.
+    let is_blow = |action: &Value| action["args"]["delta"].as_i64().is_some_and(|delta| delta < 0);
+    applied.retain(|action| !is_blow(action));
+    applied.dedup_by(|one, other| one["tool"] == other["tool"]);
     let names: Vec<&str> = applied.iter().map(|action| action["tool"].as_str().unwrap()).collect();
     assert_eq!(names, expect, "{input}: {row}");
     applied.first().cloned().unwrap_or_default()
@@ -121,7 +125,7 @@ fn tools_are_called_by_the_rules_of_the_first_generation() {
     let args = json!({"actor_id": "pc_001", "from_area_id": "area_001", "to_area_id": "area_002"});
     assert_eq!(moved["args"], args);
     tools(&mut campaign, 1, "where can I go?", &[]);
-    tools(&mut campaign, 1, "take it", &[]);
+    tools(&mut campaign, 1, "take everything", &[]);
     let made = tools(&mut campaign, 1, "explore", &["map_generate"]);
     assert_eq!(made["args"], json!({"parent_area_id": "area_002"}));
     assert_eq!(made["result"], json!({"new_area_id": "area_003"}));
@@ -147,15 +151,42 @@ fn tools_are_called_by_the_rules_of_the_later_generations() {
         let state = value(campaign.state().unwrap());
         assert_eq!(state["actors"]["pc_001"]["inventory"][&item], 1);
     }
-    let (store, id) = second(|_| {});
-    let mut campaign = open(&store, &id);
-    let joined = tools(&mut campaign, 1, "will you join us?", &["actor_spawn"]);
-    assert_eq!(joined["args"]["spawn_position"], "area_001");
-    assert_eq!(
-        value(campaign.state().unwrap())["selected"]["party_character_ids"][2],
-        joined["result"]["actor_id"]
-    );
-    tools(&mut campaign, 1, "will you join us?", &[]);
+}
+
+#[test]
+fn a_person_who_joins_becomes_a_member_of_the_party() {
+    for seed in 0..80 {
+        let (store, id) = second(|_| {});
+        let mut campaign = open(&store, &id);
+        say(&mut campaign, seed, "to the stairs");
+        let world = value(campaign.state().unwrap())["everturn"]["world"].clone();
+        let quest = &world["quest"];
+        let mut people = world["people"].as_object().unwrap().iter();
+        let is_free = |(id, person): &(&String, &Value)| {
+            let needed =
+                ["giver", "informant", "rival"].iter().any(|role| quest[role] == id.as_str());
+            !needed && person["at"] == "area_002"
+        };
+        let Some((_, person)) = people.find(is_free) else { continue };
+        let name = person["name"].as_str().unwrap();
+        let row = value(&say(&mut campaign, seed, &format!("{name}, will you join us?")).row);
+        let applied = row["applied_actions"].as_array().unwrap();
+        let Some(joined) = applied.iter().find(|action| action["tool"] == "actor_spawn") else {
+            continue;
+        };
+        assert_eq!(joined["args"]["spawn_position"], "area_002");
+        let state = value(campaign.state().unwrap());
+        let member = &state["selected"]["party_character_ids"][2];
+        assert_eq!(*member, joined["result"]["actor_id"]);
+        // They follow from now on.
+        tools(&mut campaign, seed, "explore", &["map_generate"]);
+        say(&mut campaign, seed, "go to area_004");
+        let state = value(campaign.state().unwrap());
+        let positions = |actor: &str| state["actors"][actor]["position"].clone();
+        assert_eq!(positions(member.as_str().unwrap()), positions("pc_001"));
+        return;
+    }
+    panic!("nobody joined");
 }
 
 #[test]
@@ -215,26 +246,29 @@ fn a_companion_who_is_down_can_be_helped_up() {
 }
 
 #[test]
-fn a_fight_ends_and_costs_and_a_rest_gives_it_back() {
+fn a_fight_ends_with_a_winner() {
+    let mut fights = 0;
     for seed in 0..40 {
         let (store, id) = first();
         let mut campaign = open(&store, &id);
         say(&mut campaign, seed, "go to area_002");
-        let mut least = 10;
-        for _ in 0..12 {
-            say(&mut campaign, seed, "attack");
-            say(&mut campaign, seed, "rest");
-            let state = value(campaign.state().unwrap());
-            least = least.min(state["hp"]["pc_001"].as_i64().unwrap());
+        let foes = |campaign: &CampaignWriter| {
+            let foes = value(campaign.state().unwrap())["everturn"]["world"]["foes"].clone();
+            let foes = foes.as_object().unwrap().clone();
+            foes.values().filter(|foe| foe["at"] == "area_002").count()
+        };
+        if foes(&campaign) == 0 {
+            continue;
         }
-        let row = value(&say(&mut campaign, seed, "attack").row);
-        assert!(row["assistant_text"].as_str().unwrap().len() > 20);
-        assert_eq!(row["applied_actions"], json!([]), "seed {seed}: the fight goes on for ever");
-        let state = value(campaign.state().unwrap());
-        assert_eq!(state["character_states"]["pc_001"], "alive", "seed {seed}");
-        assert!((1..=10).contains(&state["hp"]["pc_001"].as_i64().unwrap()), "seed {seed}");
-        assert!(least <= 10);
+        fights += 1;
+        let is_over = (0..60).any(|_| {
+            say(&mut campaign, seed, "attack");
+            let state = value(campaign.state().unwrap());
+            foes(&campaign) == 0 || state["character_states"]["pc_001"] == "dying"
+        });
+        assert!(is_over, "seed {seed}: the fight goes on for ever");
     }
+    assert!(fights > 5, "{fights}");
 }
 
 /// A row of areas, each connected with the next.
@@ -255,14 +289,11 @@ fn the_way_to_a_far_place_is_told_also_on_a_large_map() {
     let mut campaign = open(&store, &id);
     let text = |played: &PlayOutcome| played.row.string_at(&["assistant_text"]).unwrap();
     let told = text(&say(&mut campaign, 1, "go to area_2999"));
-    assert!(
-        told.contains("To Cell 2999 you would first go") && told.contains("by way of Cell 6"),
-        "{told}"
-    );
+    assert!(told.contains("Cell 2999") && told.contains("Cell 6"), "{told}");
     let told = text(&say(&mut campaign, 1, "go to cell 5"));
-    assert!(told.contains("You are there already"), "{told}");
+    assert!(told.contains("You are at: Cell 5"), "{told}");
     let told = text(&say(&mut campaign, 1, "go to the moon"));
-    assert!(told.contains("Ways lead"), "{told}");
+    assert!(told.contains("Ways: "), "{told}");
     tools(&mut campaign, 1, "cell 6", &["move"]);
     tools(&mut campaign, 1, "explore", &[]);
 }
@@ -272,35 +303,55 @@ fn what_is_taken_back_is_forgotten() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
     let text = |played: &PlayOutcome| played.row.string_at(&["assistant_text"]).unwrap();
-    say(&mut campaign, 1, "take it");
-    assert!(text(&say(&mut campaign, 1, "inventory")).contains("You carry"));
+    say(&mut campaign, 1, "take everything");
+    assert!(!text(&say(&mut campaign, 1, "inventory")).contains("You carry: nothing"));
     campaign.undo(2, now()).unwrap();
-    assert!(!text(&say(&mut campaign, 1, "inventory")).contains("You carry"));
+    assert!(text(&say(&mut campaign, 1, "inventory")).contains("You carry: nothing"));
 }
 
 #[test]
-fn what_is_looked_for_can_be_found() {
+fn a_second_narrator_sees_the_world_of_the_first() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
     let text = |played: &PlayOutcome| played.row.string_at(&["assistant_text"]).unwrap();
-    for (from, to) in [(2, 3), (3, 4), (4, 5)] {
-        say(&mut campaign, 5, &format!("go to area_{from:03}"));
-        tools(&mut campaign, 5, "explore", &["map_generate"]);
-        tools(&mut campaign, 5, &format!("go to area_{to:03}"), &["move"]);
-    }
-    let goal = text(&say(&mut campaign, 5, "what is my goal?"));
-    let quest = goal.split("talk of ").nth(1).unwrap().split(',').next().unwrap().to_owned();
-    assert!(goal.contains("right here"), "{goal}");
-    // Whoever is in the way has to be driven off first.
-    for input in ["attack", "rest"].repeat(12) {
-        say(&mut campaign, 5, input);
-    }
-    assert!(text(&say(&mut campaign, 5, "search")).contains(&quest));
-    let taken = text(&say(&mut campaign, 5, "take it"));
-    assert!(taken.contains("what you came for"), "{taken}");
-    assert!(text(&say(&mut campaign, 5, "inventory")).contains(&quest));
-    let done = text(&say(&mut campaign, 5, "what is my goal?"));
-    assert!(done.contains("What you came for is done"), "{done}");
+    let opening = say(&mut campaign, 7, "");
+    assert_eq!(value(&opening.row)["user_input"], "");
+    say(&mut campaign, 7, "take everything");
+    let carried = text(&say(&mut campaign, 7, "inventory"));
+    campaign.release().unwrap();
+    let mut campaign = open(&store, &id);
+    assert_eq!(text(&say(&mut campaign, 99, "inventory")), carried);
+    let state = value(campaign.state().unwrap());
+    assert_eq!(state["everturn"]["world"]["seed"], 7);
+    let name = state["map"]["areas"]["area_001"]["name"].as_str().unwrap();
+    assert!(text(&opening).contains(name), "{name}");
+    assert_ne!(state["goal"]["text"], "Define the main objective");
+}
+
+#[test]
+fn fields_of_other_programs_survive_in_the_world() {
+    let (store, id) = first_with(|document| {
+        document["everturn"] =
+            json!({"title": "Salt", "world": {"version": 1, "seed": 5, "strange": [1, 2]}});
+    });
+    let mut campaign = open(&store, &id);
+    say(&mut campaign, 1, "look");
+    let state = value(campaign.state().unwrap());
+    assert_eq!(state["everturn"]["title"], "Salt");
+    assert_eq!(state["everturn"]["world"]["strange"], json!([1, 2]));
+    assert_eq!(state["everturn"]["world"]["seed"], 5);
+}
+
+#[test]
+fn a_world_that_cannot_be_read_stops_the_turn_and_changes_nothing() {
+    let (store, id) = first_with(|document| document["everturn"] = json!({"world": {"items": 3}}));
+    let mut campaign = open(&store, &id);
+    let before = value(campaign.state().unwrap());
+    let told = campaign.submit(&Submission::new("look"), &mut EmbeddedNarrator::new(1), now());
+    let error = told.unwrap_err().to_string();
+    assert!(error.contains("everturn.world"), "{error}");
+    assert_eq!(value(campaign.state().unwrap()), before);
+    assert_eq!(campaign.turn(), 0);
 }
 
 /// Words that a player may say, those among them that make conflicts, and some that nobody would.

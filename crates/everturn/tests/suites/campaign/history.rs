@@ -1,6 +1,8 @@
 //! The state at any turn, undo, rewind, fork and checkpoints.
 
-use everturn::campaign::{CampaignError, CampaignWriter, NarratorOutput, fork, list};
+use everturn::campaign::{
+    CampaignError, CampaignWriter, NarratorOutput, RecordedNarrator, fork, list,
+};
 use everturn::names::SessionId;
 use everturn::store::Store;
 use everturn::tree::JsonTree;
@@ -105,15 +107,132 @@ fn undo_is_a_turn_that_takes_others_back() {
     assert_eq!(row["assistant_structured"], json!({"tool_calls": []}));
     assert_eq!(row["state_summary"]["positions"]["pc_001"], "area_003");
     campaign.undo(1, at(10)).unwrap();
-    assert_same(campaign.state().unwrap(), &states[6]);
-    campaign.undo(8, at(11)).unwrap();
+    assert_same(campaign.state().unwrap(), &states[3]);
+    campaign.undo(3, at(11)).unwrap();
     assert_same(campaign.state().unwrap(), &states[0]);
     assert!(campaign.undo(0, now()).is_err());
-    assert!(campaign.undo(10, now()).is_err());
+    let error = campaign.undo(1, now()).unwrap_err();
+    assert!(error.to_string().contains("the story has 0"), "{error}");
     let campaign = reader(&store, &id);
     assert_eq!(campaign.turn(), 9);
+    assert_eq!(campaign.story_back().unwrap().count(), 0);
     assert_same(&campaign.state_at(5).unwrap().state, &states[5]);
     assert_eq!(campaign.check().unwrap(), []);
+}
+
+/// The turns of the story, oldest first.
+fn told(campaign: &everturn::campaign::Campaign) -> Vec<u64> {
+    let mut turns: Vec<u64> = campaign.story_back().unwrap().map(|row| row.unwrap().turn).collect();
+    turns.reverse();
+    turns
+}
+
+#[test]
+fn redo_brings_undone_turns_back_in_order() {
+    let (store, id) = first();
+    let mut campaign = open(&store, &id);
+    let states = story(&mut campaign);
+    campaign.undo(1, at(7)).unwrap();
+    campaign.undo(2, at(8)).unwrap();
+    assert_same(campaign.state().unwrap(), &states[3]);
+    settings(&mut campaign, 3);
+    campaign.redo(1, at(9)).unwrap();
+    assert_eq!(told(campaign.campaign()), [1, 2, 3, 4]);
+    let state = value(campaign.state().unwrap());
+    assert_eq!(state["map"], value(&states[4])["map"]);
+    assert_eq!(state["settings_snapshot"]["rollback"]["max_checkpoints"], 3, "settings stay");
+    settings(&mut campaign, 0);
+    campaign.redo(2, at(10)).unwrap();
+    assert_eq!(value(campaign.state().unwrap())["positions"], value(&states[6])["positions"]);
+    assert_eq!(told(campaign.campaign()), [1, 2, 3, 4, 5, 6]);
+    assert!(campaign.redo(1, now()).is_err(), "nothing is left");
+    campaign.undo(1, at(11)).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
+    assert!(campaign.redo(1, now()).is_err(), "the story has gone on");
+    assert_eq!(reader(&store, &id).check().unwrap(), []);
+}
+
+#[test]
+fn a_turn_is_told_again_and_every_version_can_be_chosen() {
+    let (store, id) = first();
+    let mut campaign = open(&store, &id);
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
+    play(&mut campaign, answer("North.", &[step("area_001", "area_002")])).unwrap();
+    let again = |campaign: &mut CampaignWriter, input: Option<&str>, output: NarratorOutput| {
+        let mut narrator = RecordedNarrator::new([output]);
+        campaign.retell(input, 0, &mut narrator, now())
+    };
+    let place =
+        |campaign: &CampaignWriter| value(campaign.state().unwrap())["positions"]["pc_001"].clone();
+    // A narrator that fails leaves everything as it was.
+    assert!(campaign.retell(None, 0, &mut RecordedNarrator::new([]), now()).is_err());
+    assert_eq!((campaign.turn(), place(&campaign)), (2, json!("area_002")));
+    let told_again = again(&mut campaign, None, NarratorOutput::text("Nothing.")).unwrap();
+    assert_eq!(value(&told_again.row)["user_input"], "go on");
+    assert_eq!(place(&campaign), "area_001");
+    again(&mut campaign, Some("wait"), NarratorOutput::text("You wait.")).unwrap();
+    assert_eq!(told(campaign.campaign()), [1, 4]);
+    let (versions, current) = campaign.campaign().last_versions().unwrap().unwrap();
+    let texts: Vec<String> =
+        versions.iter().map(|row| row.row.string_at(&["assistant_text"]).unwrap()).collect();
+    assert_eq!((texts.join(" "), current), ("North. Nothing. You wait.".to_owned(), 2));
+    campaign.choose_version(1, now()).unwrap();
+    assert_eq!((told(campaign.campaign()), place(&campaign)), (vec![1, 2], json!("area_002")));
+    assert!(campaign.choose_version(1, now()).is_err(), "it is the current one");
+    assert!(campaign.choose_version(4, now()).is_err());
+    campaign.choose_version(3, now()).unwrap();
+    assert_eq!((told(campaign.campaign()), place(&campaign)), (vec![1, 4], json!("area_001")));
+    campaign.undo(1, now()).unwrap();
+    assert_eq!(told(campaign.campaign()), [1], "no version is left in the story");
+    campaign.redo(1, now()).unwrap();
+    assert_eq!(told(campaign.campaign()), [1, 4]);
+    assert_eq!(reader(&store, &id).check().unwrap(), []);
+}
+
+/// A narrator that keeps what it was told.
+struct Listener(Vec<String>);
+
+impl everturn::campaign::Narrator for Listener {
+    fn narrate(
+        &mut self,
+        request: &everturn::campaign::NarratorRequest<'_>,
+    ) -> Result<NarratorOutput, everturn::campaign::NarratorError> {
+        let said = request.recent.iter().filter_map(|row| row.string_at(&["assistant_text"]));
+        self.0 = said.collect();
+        Ok(NarratorOutput::text("Silence."))
+    }
+}
+
+#[test]
+fn undone_turns_leave_the_prompt_and_the_story() {
+    let (store, id) = first();
+    let mut campaign = open(&store, &id);
+    play(&mut campaign, NarratorOutput::text("A gate.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("A golden crown.")).unwrap();
+    campaign.undo(1, now()).unwrap();
+    for reopened in [false, true] {
+        if reopened {
+            campaign.release().unwrap();
+            campaign = open(&store, &id);
+        }
+        let mut narrator = Listener(Vec::new());
+        campaign.retell(None, 0, &mut narrator, now()).unwrap();
+        assert_eq!(narrator.0, Vec::<String>::new(), "the turn that is told again is not known");
+        campaign.submit(&everturn::campaign::Submission::new("on"), &mut narrator, now()).unwrap();
+        assert_eq!(narrator.0, ["Silence."]);
+        campaign.undo(1, now()).unwrap();
+    }
+    let place = everturn::campaign::FORMAT.locate(&store).unwrap().sessions.remove(0);
+    let reader = everturn::campaign::FORMAT.open(&store, &place).unwrap();
+    let mut entries = reader.entries(0..=u64::MAX).unwrap();
+    let mut texts = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = entry.unwrap();
+        if !entry.kind.is_bookkeeping() {
+            texts.push(entry.text);
+        }
+    }
+    assert_eq!(texts, ["go on", "Silence."]);
 }
 
 #[test]

@@ -58,6 +58,8 @@ struct Model {
     turns: Vec<Facts>,
     /// The marks: their ids, turns and names.
     marks: BTreeMap<String, (u64, String)>,
+    /// The turns that each undo has taken back.
+    undone: BTreeMap<u64, Vec<u64>>,
 }
 
 impl Model {
@@ -65,6 +67,16 @@ impl Model {
     fn cut(&mut self, turn: u64) {
         self.turns.truncate(usize::try_from(turn + 1).unwrap());
         self.marks.retain(|_, (of, _)| *of <= turn);
+        self.undone.retain(|of, _| *of <= turn);
+    }
+
+    /// The turns of the story.
+    fn story(&self) -> Vec<u64> {
+        let last = self.turns.len() as u64;
+        let is_told = |turn: &u64| {
+            !self.undone.contains_key(turn) && !self.undone.values().any(|all| all.contains(turn))
+        };
+        (1..last).filter(is_told).collect()
     }
 }
 
@@ -155,10 +167,14 @@ impl World {
                 campaign.select_actor(&facts.actor).unwrap();
                 *self.model(id).turns.last_mut().unwrap() = facts;
             }
-            2 if last > 0 => {
-                let count = self.random.below(last.min(4)) + 1;
+            2 if !self.campaigns[id].story().is_empty() => {
+                let story = self.campaigns[id].story();
+                let count = self.random.below((story.len() as u64).min(4)) + 1;
                 campaign.undo(count, at(6)).unwrap();
-                let back = self.campaigns[id].turns[usize::try_from(last - count).unwrap()].clone();
+                let undone = story[story.len() - usize::try_from(count).unwrap()..].to_vec();
+                let before = usize::try_from(undone[0] - 1).unwrap();
+                let back = self.campaigns[id].turns[before].clone();
+                self.model(id).undone.insert(last + 1, undone);
                 // Settings and the active actor stay as they are.
                 let (checkpoints, actor) = (facts.checkpoints, facts.actor);
                 self.model(id).turns.push(Facts { checkpoints, actor, ..back });

@@ -93,11 +93,7 @@ fn the_context_is_full_or_short_or_neither() {
 
 #[test]
 fn some_settings_belong_to_the_second_rules() {
-    for key in [
-        "dialog.strict_semantic_guard",
-        "dialog.conflict_text_checks_enabled",
-        "dialog.turn_profile_trace_enabled",
-    ] {
+    for key in ["dialog.strict_semantic_guard", "dialog.turn_profile_trace_enabled"] {
         assert_eq!(patch(true, &[(key, json!(true))]), Ok(vec![key]));
         assert_eq!(patch(false, &[(key, json!(true))]), Err(format!("{key}: unknown setting")));
     }
@@ -107,7 +103,7 @@ fn some_settings_belong_to_the_second_rules() {
         patch(true, &[(key, json!("poet"))]),
         Err(format!("{key}: \"poet\" is not one of deterministic, llm"))
     );
-    assert_eq!(settings(RuleSet::First).count(), 5);
+    assert_eq!(settings(RuleSet::First).count(), 6);
     assert_eq!(settings(RuleSet::Second).count(), SETTINGS.len());
 }
 

@@ -147,6 +147,7 @@ pub(crate) fn answer(text: &str, calls: &[(&str, Value)]) -> NarratorOutput {
         text: text.to_owned(),
         dialog_type: Some("scene_description".to_owned()),
         tool_calls: calls.iter().enumerate().map(call).collect(),
+        changes: Vec::new(),
     }
 }
 

@@ -3,6 +3,8 @@
 use everturn::chatlog::{ChatLog, plan_repair, repair, undo_repair};
 use everturn::finding::{Finding, FindingCode};
 
+use serde_json::{Value, json};
+
 use crate::chatlog::support::{
     EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, tell, told,
     writer,
@@ -216,4 +218,67 @@ fn a_document_that_breaks_off_is_refused_and_what_is_left_is_rescued() {
     assert_eq!((reader(&empty).len(), done.findings), (0, Vec::new()));
     undo_repair(&empty, &path(TALE), at(2)).unwrap();
     assert_eq!(read(&empty, TALE), "\0\0\0\0");
+}
+
+/// Every path in a document, with the value there.
+fn paths(value: &Value, path: &str, found: &mut Vec<(String, Value)>) {
+    if !path.is_empty() {
+        found.push((path.to_owned(), value.clone()));
+    }
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                paths(value, &format!("{path}/{key}"), found);
+            }
+        }
+        Value::Array(elements) => {
+            for (at, value) in elements.iter().enumerate() {
+                paths(value, &format!("{path}/{at}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_wrong_value_in_any_field_is_a_finding() {
+    let mut whole: Value = serde_json::from_str(EXAMPLE).unwrap();
+    whole["messages"][2]["content"]["attachments"] =
+        json!([{"type": "image", "url": "map.png", "description": "A map."}]);
+    let version = json!({"timestamp": "2023-05-18T12:02:00Z", "content": {"text": "Old.",
+        "formatted_text": "<p>Old.</p>", "actions": [{"type": "emote", "text": "nods"}]}});
+    whole["messages"][1]["metadata"]["edit_history"] = json!([version]);
+    whole["messages"][1]["metadata"]["regeneration_history"] = json!([version, "Older."]);
+    whole["tool_snapshots"][0]["changes"] = json!([{"component_id": "death-counter",
+        "previous_value": "0", "new_value": "1", "cause": "a fall"}]);
+    let findings = |document: &Value| -> Vec<String> {
+        let store = memory();
+        put(&store, TALE, &document.to_string());
+        match ChatLog::open(&store, &path(TALE)) {
+            Ok(log) => log.check().unwrap().into_iter().map(|found| found.message).collect(),
+            Err(error) => vec![error.to_string()],
+        }
+    };
+    let usual = findings(&whole);
+    let mut found = Vec::new();
+    paths(&whole, "", &mut found);
+    let (mut tried, mut silent) = (0, Vec::new());
+    for (path, value) in found {
+        // These may be anything, and a version may be a plain text.
+        if ["current_value", "previous_value", "new_value"].iter().any(|free| path.contains(free)) {
+            continue;
+        }
+        let wrong = match value {
+            Value::Number(_) => json!("seven"),
+            _ => json!(7),
+        };
+        let mut document = whole.clone();
+        *document.pointer_mut(&path).unwrap() = wrong;
+        tried += 1;
+        if findings(&document).iter().all(|found| usual.contains(found)) {
+            silent.push(path);
+        }
+    }
+    assert_eq!(silent, Vec::<String>::new(), "of {tried}");
+    assert!(tried > 120, "{tried}");
 }

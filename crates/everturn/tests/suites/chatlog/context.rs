@@ -45,7 +45,7 @@ fn messages_tools_cards_and_lore_are_told_as_far_as_they_fit() {
     // The prompts of the settings take their room first.
     assert!(all.selection.used_tokens() + all.selection.window.reserve() <= 16384);
     let few = log.context(&how(220, ContextStrategy::Sliding)).unwrap();
-    assert_eq!(few.selection.ids(ItemKind::Message), ["msg-003"]);
+    assert_eq!(few.selection.ids(ItemKind::Message), ["msg-001", "msg-003"]);
     assert!(few.selection.left_out.iter().any(|left| left.id == "msg-002"));
     let fixed = log.context(&how(330, ContextStrategy::Fixed)).unwrap();
     assert_eq!(fixed.selection.ids(ItemKind::Message), ["msg-001", "msg-003"]);

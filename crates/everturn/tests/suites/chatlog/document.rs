@@ -243,7 +243,7 @@ fn an_export_is_noted_and_the_rest_of_the_notes_stays() {
     assert_eq!(
         said,
         concat!(
-            r#"{"formats":["txt","html","pdf","json"],"last_exported":"2026-01-01T10:00:00Z","#,
+            r#"{"formats":["txt","html","pdf","json","md"],"last_exported":"2026-01-01T10:00:00Z","#,
             r#""export_settings":{"include_metadata":false,"include_tool_snapshots":false,"#,
             r#""include_ooc_messages":true,"formatting_style":"minimal"}}"#
         )

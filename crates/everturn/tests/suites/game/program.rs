@@ -389,3 +389,37 @@ fn a_replay_keeps_numbers_that_start_again_apart() {
     let told: Vec<_> = frames.map(|frame| (frame.turn.turn, frame.deltas)).collect();
     assert_eq!(told, [(1, 1), (2, 1), (3, 2), (4, 0), (1, 1), (2, 1), (3, 1)]);
 }
+
+#[test]
+fn elements_that_were_deleted_come_back_where_they_were() {
+    let store = memory();
+    let writer = store.lock(&[FilePath::parse(DIR).unwrap()]).unwrap();
+    let delete = |turn: u64, was: &str| {
+        change(
+            turn,
+            1,
+            i64::try_from(turn).unwrap() * 1000,
+            &json!({"target": "player", "operation": "delete", "path": ["inventory", "0"], "previousValue": was}),
+        )
+    };
+    let turns: Vec<Value> = (1..=3_u64)
+        .map(|number| turn(number, i64::try_from(number).unwrap() * 1000, &json!({})))
+        .collect();
+    let steps = vec![
+        document("session.meta.json", &json!({"startTime": 1, "player": "Player"})),
+        document("world.state.json", &json!({})),
+        document("player.state.json", &json!({"inventory": ["c"]})),
+        lines("turns/turns-0001-0100.jsonl", &turns),
+        lines("deltas/deltas-0001-0100.jsonl", &[delete(2, "a"), delete(3, "b")]),
+    ];
+    writer.commit(steps, Durability::Synced).unwrap();
+    writer.release().unwrap();
+    let bag =
+        |turn: u64| session(&store).state_at(turn).unwrap().state.player.text_at(&["inventory"]);
+    assert_eq!(bag(3).as_deref(), Some(r#"["c"]"#));
+    assert_eq!(bag(2).as_deref(), Some(r#"["b","c"]"#));
+    assert_eq!(bag(1).as_deref(), Some(r#"["a","b","c"]"#));
+    let mut game = GameWriter::open(Arc::clone(&store), &id("1732557000000")).unwrap();
+    game.undo(1, at(9)).unwrap();
+    assert_eq!(game.state().player.text_at(&["inventory"]).as_deref(), Some(r#"["b","c"]"#));
+}

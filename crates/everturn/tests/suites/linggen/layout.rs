@@ -45,19 +45,25 @@ impl Store for Watched {
 }
 
 #[test]
-fn a_list_opens_no_file() {
+fn a_list_reads_the_ends_of_logs_only() {
     let watched = Arc::new(Watched::default());
     let store: Arc<dyn Store> = Arc::clone(&watched) as Arc<dyn Store>;
     for number in 0..300 {
         let dir =
             format!("projects/-p{}/sessions/sess-{}-abc12345", number % 7, 1_700_000_000 + number);
         put(&store, &format!("{dir}/session.yaml"), "id: x\n");
+        let message =
+            format!(r#"{{"content":"{}","timestamp":{}}}"#, "x".repeat(99), 1_800_000_000 - number);
+        put(&store, &format!("{dir}/messages.jsonl"), &format!("{message}\n").repeat(2000));
     }
     *watched.read.lock().unwrap() = 0;
     let (list, findings) = linggen().list(&store).unwrap();
     assert_eq!((list.len(), findings.len()), (300, 0));
-    assert_eq!(*watched.read.lock().unwrap(), 0);
+    let read = *watched.read.lock().unwrap();
+    assert!(read <= 300 * 3, "{read} reads");
     assert_eq!(list.iter().filter_map(|one| one.created).max(), Some(at(299)));
+    let last = list.iter().max_by_key(|one| one.updated).unwrap();
+    assert_eq!(last.created, Some(at(0)), "the one that was changed last");
     put(
         &store,
         "projects/-p0/sessions/default/session.yaml",

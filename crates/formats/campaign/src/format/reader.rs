@@ -1,6 +1,6 @@
 //! The reader of a campaign in the common model.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use crate::session::Campaign;
 use everturn_json::finding::Finding;
 use everturn_session::format::{RecordStream, SessionError, SessionReader};
 use everturn_session::model::carried::{carried_entries, carrier_record, restore_entry};
-use everturn_session::model::{Entry, EntryKind, Mark, SessionState, StateChange};
+use everturn_session::model::{Entry, EntryExtras, EntryKind, Mark, SessionState, StateChange};
 use everturn_value::tree::JsonTree;
 
 /// The only scope of a campaign's state.
@@ -38,7 +38,8 @@ impl SessionReader for CampaignReader {
         turns: RangeInclusive<u64>,
     ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError> {
         let rows = self.campaign.rows()?;
-        Ok(Box::new(CampaignEntries { rows, turns, ready: VecDeque::new(), seq: 0 }))
+        let outside = self.campaign.rows_outside_story()?;
+        Ok(Box::new(CampaignEntries { rows, turns, outside, ready: VecDeque::new(), seq: 0 }))
     }
 
     fn changes(
@@ -63,6 +64,8 @@ impl SessionReader for CampaignReader {
 struct CampaignEntries {
     rows: RecordLog<TurnRow>,
     turns: RangeInclusive<u64>,
+    /// The turns that are not in the story.
+    outside: BTreeSet<u64>,
     ready: VecDeque<Entry>,
     /// The number of entries so far.
     seq: u64,
@@ -80,7 +83,10 @@ impl RecordStream for CampaignEntries {
                 Ok(row) => row,
                 Err(error) => return Some(Err(error.into())),
             };
-            let entries = entries(&row, self.seq);
+            let mut entries = entries(&row, self.seq);
+            if self.outside.contains(&row.turn) {
+                entries.iter_mut().for_each(|entry| entry.kind = EntryKind::bookkeeping());
+            }
             self.seq += entries.len() as u64;
             if self.turns.contains(&row.turn) {
                 self.ready.extend(entries);
@@ -110,6 +116,7 @@ fn entries(row: &TurnRow, before: u64) -> Vec<Entry> {
             speaker: speaker.to_owned(),
             kind,
             text,
+            extras: EntryExtras::default(),
             raw,
         });
     };

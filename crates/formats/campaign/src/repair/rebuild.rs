@@ -2,35 +2,59 @@
 
 use serde_json::{Value, json};
 
+use super::remains::{DocumentRemains, FillSource};
 use crate::NewCampaign;
 use crate::document::CampaignDocument;
 use crate::error::CampaignError;
 use crate::history::overlay;
 use crate::log::{ChangeKind, ChangeRecord};
 use crate::session::{Campaign, read_optional};
-use everturn_rpg::document_view::CampaignView;
+use everturn_rpg::document_view::{CampaignView, strings};
 use everturn_rpg::draft::{CampaignDraft, tree_of};
+use everturn_rpg::generation::Generation;
 use everturn_rpg::row::turn_id;
-use everturn_rpg::starter::new_actor;
 use everturn_rpg::summary::{characters, disagreement};
+use everturn_rpg::tools::replay_map_call;
 use everturn_value::tree::JsonTree;
 
-/// Returns the document, and a description of its source.
-pub(super) fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
-    if let Some(known) = known_document(campaign)? {
-        return Ok(known);
+/// Returns the document, and a description of its source. `remains` is what is left of the damaged one.
+pub(super) fn document(
+    campaign: &Campaign,
+    remains: &DocumentRemains,
+) -> Result<(JsonTree, String), CampaignError> {
+    if remains.is_whole() {
+        let what = "other bytes after the document are removed".to_owned();
+        return Ok((remains.tree.clone(), what));
     }
-    let Some(last) = campaign.last_row()? else {
-        let file = campaign.file(super::CampaignFile::Campaign);
-        let reason = "there are no rows, changes or checkpoints to restore it from";
-        return Err(CampaignError::damaged(&file, reason));
+    let (from, source, what) = match (known_document(campaign)?, campaign.last_row()?) {
+        (Some((known, what)), _) => (known, FillSource::Known, what),
+        (None, Some(last)) => {
+            let what = format!(
+                "it is composed from the rows of the log; settings, goal and map are only known as far as {} has them",
+                turn_id(last.turn)
+            );
+            (from_rows(campaign, remains, &last.row)?, FillSource::Rows, what)
+        }
+        (None, None) => {
+            if remains.is_empty() {
+                let file = campaign.file(super::CampaignFile::Campaign);
+                let reason = "there are no rows, changes or checkpoints to restore it from";
+                return Err(CampaignError::damaged(&file, reason));
+            }
+            let generation = Generation::of(&remains.tree);
+            let party = CampaignView::new(&remains.tree).party();
+            let party = if party.is_empty() { NewCampaign::default().party } else { party };
+            let new = NewCampaign { party, generation, ..NewCampaign::default() };
+            let created = remains.tree.string_at(&["created_at"]).unwrap_or_default();
+            let skeleton = tree_of(&new.skeleton(&campaign.id, &created));
+            (skeleton, FillSource::Defaults, "what is missing got its default".to_owned())
+        }
     };
-    let state = from_rows(campaign, &last.row)?;
-    let what = format!(
-        "it is composed from the rows of the log; settings, goal and map are only known as far as {} has them",
-        turn_id(last.turn)
-    );
-    Ok((state, what))
+    let what = match remains.is_empty() {
+        true => what,
+        false => format!("every readable value is kept; of the rest, {what}"),
+    };
+    Ok((remains.fill(&from, source)?, what))
 }
 
 /// Returns the document from a checkpoint or from the changes, if they lead to it.
@@ -97,50 +121,111 @@ fn apply_changes(mut state: JsonTree, changes: &[ChangeRecord]) -> Option<JsonTr
     Some(state)
 }
 
-/// Returns an approximation from the rows alone.
-fn from_rows(campaign: &Campaign, last: &JsonTree) -> Result<JsonTree, CampaignError> {
+/// Returns an approximation from the rows alone. `remains` is what is left of the damaged document.
+fn from_rows(
+    campaign: &Campaign,
+    remains: &DocumentRemains,
+    last: &JsonTree,
+) -> Result<JsonTree, CampaignError> {
     let party = characters(last);
     let actor = last.string_at(&["state_summary", "active_actor_id"]);
     let actor = actor.filter(|actor| party.contains(actor));
-    let new = NewCampaign { party, actor, ..NewCampaign::default() };
-    let time = last.string_at(&["timestamp"]).unwrap_or_default();
-    let mut document = new.skeleton(&campaign.id, &time);
     let has = |key: &str| last.value_at(&["state_summary", key]).is_some();
-    if let Value::Object(fields) = &mut document {
-        let revision = last.value_at(&["settings_revision"]).and_then(|tree| tree.to_value().ok());
-        fields.insert("settings_revision".to_owned(), revision.unwrap_or_else(|| json!(0)));
-        if has("inventories") {
-            let actors = characters(last).into_iter().map(|actor| (actor, new_actor("")));
-            fields.insert("actors".to_owned(), Value::Object(actors.collect()));
-            for map in ["positions", "hp", "character_states"] {
-                fields.insert(map.to_owned(), json!({}));
-            }
-        } else if has("positions_parent") {
-            fields.insert("state".to_owned(), json!({}));
-        }
+    let generation = match Generation::of(&remains.tree) {
+        Generation::First if has("inventories") => Generation::Second,
+        Generation::First if has("positions_parent") => Generation::Between,
+        found => found,
+    };
+    let new = NewCampaign { party, actor, generation, ..NewCampaign::default() };
+    let first = campaign.rows()?.next().transpose()?;
+    let time = first.and_then(|first| first.row.string_at(&["timestamp"])).unwrap_or_default();
+    let mut draft = CampaignDraft::new(tree_of(&new.skeleton(&campaign.id, &time)));
+    if let Some(revision) = last.value_at(&["settings_revision"]) {
+        draft.set(&["settings_revision"], &revision.to_value().unwrap_or_default())?;
     }
-    let mut draft = CampaignDraft::new(tree_of(&document));
+    if !CampaignView::new(&remains.tree).areas().is_empty() {
+        // It had a map of its own.
+        draft.set(&["map", "areas"], &json!({}))?;
+        draft.set(&["map", "connections"], &json!([]))?;
+    }
     for row in campaign.rows()? {
-        for area in areas_of(&row?.row) {
-            add_area(&mut draft, &area)?;
+        recover_map(&mut draft, &row?.row)?;
+    }
+    let inventories = last.value_at(&["state_summary", "inventories"]);
+    for (actor, inventory) in inventories.map(|all| all.children()).unwrap_or_default() {
+        if draft.view().tree.value_at(&["actors", &actor]).is_some() {
+            draft
+                .set(&["actors", &actor, "inventory"], &inventory.to_value().unwrap_or_default())?;
         }
     }
     overlay(draft.into_parts().0, last)
 }
 
-/// Returns every area that a row mentions.
-fn areas_of(row: &JsonTree) -> Vec<String> {
+/// Adds to the map what a row says about it: areas that were created, roads that were used, and places of characters.
+fn recover_map(draft: &mut CampaignDraft, row: &JsonTree) -> Result<(), CampaignError> {
     let children =
         |path: &[&str]| row.value_at(path).map(|tree| tree.children()).unwrap_or_default();
     let text = |tree: &JsonTree| tree.string_at::<&str>(&[]);
-    let positions = children(&["state_summary", "positions"]);
-    let mut areas: Vec<String> = positions.iter().filter_map(|(_, area)| text(area)).collect();
     for (_, action) in children(&["applied_actions"]) {
-        areas.extend(action.string_at(&["result", "new_area_id"]));
-        let made = action.value_at(&["result", "created_area_ids"]).map(|made| made.children());
-        areas.extend(made.unwrap_or_default().iter().filter_map(|(_, area)| text(area)));
+        let said = |part: &str, key: &str| action.string_at(&[part, key]);
+        match said_tool(&action).as_str() {
+            "map_generate" => recover_areas(draft, &action)?,
+            "move" => {
+                let from = said("args", "from_area_id").or(said("result", "from_area_id"));
+                if let (Some(from), Some(to)) = (from, said("result", "to_area_id")) {
+                    add_area(draft, &from)?;
+                    add_area(draft, &to)?;
+                    add_road(draft, &from, &to)?;
+                }
+            }
+            _ => {}
+        }
     }
-    areas
+    for (_, area) in children(&["state_summary", "positions"]) {
+        if let Some(area) = text(&area) {
+            add_area(draft, &area)?;
+        }
+    }
+    let said = |key: &str| row.string_at(&["state_summary", key]);
+    if let Some(area) = said("active_area_id").filter(|area| draft.view().has_area(area)) {
+        for (key, field) in
+            [("active_area_name", "name"), ("active_area_description", "description")]
+        {
+            if let Some(known) = said(key) {
+                draft.set(&["map", "areas", &area, field], &known)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn said_tool(action: &JsonTree) -> String {
+    action.string_at(&["tool"]).unwrap_or_default()
+}
+
+/// Adds the areas that a call has created. The tool creates the same areas again if the map is as it was then.
+fn recover_areas(draft: &mut CampaignDraft, action: &JsonTree) -> Result<(), CampaignError> {
+    let value = |key: &str| action.value_at(&[key]).and_then(|part| part.to_value().ok());
+    let result = value("result").unwrap_or_default();
+    if let Some(Value::Object(args)) = value("args") {
+        let mut again = draft.clone();
+        if replay_map_call(&mut again, &args).is_some_and(|same| same == result) {
+            *draft = again;
+            return Ok(());
+        }
+    }
+    let parent = action.string_at(&["args", "parent_area_id"]);
+    let made = action.value_at(&["result", "created_area_ids"]);
+    let made = made.map(|made| strings(&made)).unwrap_or_default();
+    for area in made.into_iter().chain(action.string_at(&["result", "new_area_id"])) {
+        add_area(draft, &area)?;
+        if let Some(parent) = &parent {
+            add_area(draft, parent)?;
+            draft.set(&["map", "areas", &area, "parent_area_id"], parent)?;
+            add_road(draft, parent, &area)?;
+        }
+    }
+    Ok(())
 }
 
 fn add_area(draft: &mut CampaignDraft, id: &str) -> Result<(), CampaignError> {
@@ -153,4 +238,16 @@ fn add_area(draft: &mut CampaignDraft, id: &str) -> Result<(), CampaignError> {
         fields.insert("reachable_area_ids".to_owned(), json!([]));
     }
     Ok(draft.set(&["map", "areas", id], &area)?)
+}
+
+/// Adds a road, unless it is known.
+fn add_road(draft: &mut CampaignDraft, from: &str, to: &str) -> Result<(), CampaignError> {
+    let view = draft.view();
+    if view.roads(from).iter().any(|known| known == to) {
+        return Ok(());
+    }
+    if view.generation.has_one_way_roads() {
+        draft.push(&["map", "areas", from, "reachable_area_ids"], to)?;
+    }
+    Ok(draft.push(&["map", "connections"], &json!({"from_area_id": from, "to_area_id": to}))?)
 }

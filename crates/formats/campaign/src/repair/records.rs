@@ -7,13 +7,15 @@ use crate::error::CampaignError;
 use crate::log::{ChangeKind, ChangeRecord, LogRecord, OWN, RecordPosition, TurnRow};
 use crate::paths::CampaignFile;
 use crate::session::{Campaign, read_optional};
+use everturn_json::json::value_end;
 use everturn_json::names::FilePath;
 use everturn_rpg::draft::tree_of;
-use everturn_rpg::row::turn_id;
-use everturn_session::repair::numbering::{NumberClaim, assign_numbers};
+use everturn_rpg::row::{turn_id, turn_number};
+use everturn_session::repair::numbering::{MOST_LOST, NumberClaim, assign_numbers};
 use everturn_session::repair::{IntactRecords, intact_records, line_end};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::document::JsonStyle;
+use everturn_value::intact::read_intact;
 use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The records of a log, before they are parsed.
@@ -26,6 +28,8 @@ pub(super) struct LogLines {
     pub(super) end: &'static str,
     /// The number of positions with something other than a record.
     bad: usize,
+    /// What is left of a record at the end of the file that was not written completely.
+    torn: Option<JsonTree>,
 }
 
 impl LogLines {
@@ -35,7 +39,8 @@ impl LogLines {
         let bytes = before.as_deref().unwrap_or_default();
         let end = line_end(bytes);
         let IntactRecords { texts, bad } = intact_records(&file, bytes, is_record)?;
-        Ok(LogLines { file, before, texts, end, bad })
+        let torn = torn_record(bytes);
+        Ok(LogLines { file, before, texts, end, bad, torn })
     }
 
     /// Returns the valid records of this log, and the number of others.
@@ -52,6 +57,16 @@ impl LogLines {
         }
         (records, aside)
     }
+}
+
+/// Returns what is left of an incomplete object on the last line.
+fn torn_record(bytes: &[u8]) -> Option<JsonTree> {
+    let start = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    let line = bytes.get(start..)?.trim_ascii_start();
+    if line.first() != Some(&b'{') || value_end(line, 0).is_ok() {
+        return None;
+    }
+    Some(read_intact(line).map_or_else(JsonTree::object, |left| left.tree))
 }
 
 /// Returns whether a value is a row or a change.
@@ -195,7 +210,26 @@ pub(super) fn rows(lines: &LogLines, changes: &SurvivingChanges) -> SurvivingRow
             None => drop(rows.by_turn.insert(number, row)),
         }
     }
+    if let Some(torn) = &lines.torn {
+        rows.add_torn(torn);
+    }
     rows
+}
+
+impl SurvivingRows {
+    /// Adds what is left of the last row. Its turn was played, so that its number is not used again.
+    fn add_torn(&mut self, torn: &JsonTree) {
+        let last = self.by_turn.keys().next_back().copied().unwrap_or(0);
+        let named = torn.string_at(&["turn_id"]).and_then(|id| turn_number(&id));
+        let turn = named.filter(|turn| *turn > last && *turn <= last + MOST_LOST);
+        let turn = turn.unwrap_or(last + 1);
+        let mut row = RecoveredRow::new(torn.clone());
+        row.set(&["turn_id"], tree_of(&turn_id(turn)));
+        fill_missing_fields(&mut row);
+        row.mark();
+        self.by_turn.insert(turn, row);
+        self.repaired += 1;
+    }
 }
 
 /// Adds missing fields to a row.

@@ -52,6 +52,8 @@ pub struct ImportReport {
     pub notes: Vec<ImportNote>,
     /// Rows that are in no document.
     pub set_aside: Vec<RejectedRow>,
+    /// The ids of chat logs that were made of messages whose session is lost.
+    pub recovered: Vec<String>,
     /// The ids of messages whose text the program had lost when it saved them.
     pub lost: Vec<String>,
     /// Tables that are not imported, with their row counts.
@@ -96,12 +98,15 @@ impl ImportLedger {
 
     pub(super) fn set_aside(&mut self, aside: RejectedRow) {
         self.tally(&aside.table).set_aside += 1;
-        self.note(&aside.table, Some(aside.row), format!("set aside: {}", aside.why));
         self.0.set_aside.push(aside);
     }
 
     pub(super) fn note(&mut self, table: &str, row: Option<i64>, what: String) {
         self.0.notes.push(ImportNote { table: table.to_owned(), row, what });
+    }
+
+    pub(super) fn recovered(&mut self, session: String) {
+        self.0.recovered.push(session);
     }
 
     pub(super) fn lost(&mut self, message: String) {

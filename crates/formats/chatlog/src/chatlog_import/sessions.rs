@@ -14,6 +14,7 @@ use super::messages::{self, ImportedMessage};
 use super::rows::{self, TableRow};
 use super::states::{self, ImportedSnapshot};
 use super::value::{flag, list, number, object, text};
+use everturn_json::names::SessionId;
 use everturn_value::tree::JsonTree;
 
 /// Rows by the session, or other owner, that they belong to.
@@ -53,14 +54,42 @@ pub(super) fn read(
         markers: grouped("narrative_markers", "session_id")?,
         bookmarked: grouped("bookmark_tool_states", "bookmark_id")?,
     };
-    let logs: Vec<ImportedDocument> =
+    let mut logs: Vec<ImportedDocument> =
         sessions.into_iter().map(|row| log(row, &mut parts, shelves, ledger)).collect();
+    logs.extend(recover(&mut parts, &logs, shelves, ledger));
     let SessionRows { messages, states, tools, bookmarks, markers, bookmarked } = parts;
     for group in [messages, states, tools, bookmarks, markers] {
         set_aside(group, "there is no session", ledger);
     }
     set_aside(bookmarked, "there is no bookmark", ledger);
     Ok(logs)
+}
+
+/// Chat logs of the messages whose session is lost or damaged, in the order of their first rows.
+fn recover(
+    parts: &mut SessionRows,
+    known: &[ImportedDocument],
+    shelves: &ReferencedDocuments,
+    ledger: &mut ImportLedger,
+) -> Vec<ImportedDocument> {
+    let first_row = |rows: &Vec<TableRow>| rows.first().map(|row| row.number);
+    let mut owners: Vec<(Option<i64>, String)> =
+        parts.messages.iter().map(|(owner, rows)| (first_row(rows), owner.clone())).collect();
+    owners.sort();
+    let is_taken = |id: &str| known.iter().any(|log| log.id == id);
+    let recovered = owners.into_iter().zip(1_u64..).map(|((_, owner), number)| {
+        let messages = parts.messages.get(&owner).map_or(0, Vec::len);
+        let id = match SessionId::parse(&owner) {
+            Ok(id) if !is_taken(id.as_str()) => owner.clone(),
+            _ => format!("recovered-{number}"),
+        };
+        let what =
+            format!("there is no session {owner:?}; its {messages} messages are session {id}");
+        ledger.note("chat_messages", None, what);
+        ledger.recovered(id.clone());
+        lost_log(&owner, id, parts, shelves, ledger)
+    });
+    recovered.collect()
 }
 
 /// Sets aside rows whose owner does not exist, in the order of the table.
@@ -75,6 +104,72 @@ fn set_aside(groups: RowsByOwner, why: &str, ledger: &mut ImportLedger) {
     }
 }
 
+/// The parts of one session in the form of the document, and the rows of its tools.
+struct SessionContent {
+    said: Vec<ImportedMessage>,
+    snapshots: Vec<ImportedSnapshot>,
+    bookmarks: Vec<JsonTree>,
+    markers: Vec<JsonTree>,
+    tools: Vec<TableRow>,
+}
+
+impl SessionContent {
+    /// Takes the rows of an owner; `created` is the time of rows without one.
+    fn take(
+        parts: &mut SessionRows,
+        owner: &str,
+        created: Timestamp,
+        ledger: &mut ImportLedger,
+    ) -> SessionContent {
+        let mut of = |groups: fn(&mut SessionRows) -> &mut RowsByOwner| {
+            groups(parts).remove(owner).unwrap_or_default()
+        };
+        let (messages, states) = (of(|it| &mut it.messages), of(|it| &mut it.states));
+        let (bookmarks, markers) = (of(|it| &mut it.bookmarks), of(|it| &mut it.markers));
+        let tools = of(|it| &mut it.tools);
+        let said = messages::in_order(messages, created, ledger);
+        let snapshots = states::in_order(states, created, ledger);
+        let bookmarks = bookmarks.into_iter().map(|row| {
+            let bookmarked = &mut parts.bookmarked;
+            let mut noted = Vec::new();
+            let states = |id: &str| {
+                noted = bookmarked.remove(id).unwrap_or_default();
+                let states = noted.iter().filter_map(|row| row.peek("tool_state_id"));
+                states.map(str::to_owned).collect()
+            };
+            let bookmark = marks::bookmark(row, created, states, ledger);
+            noted.into_iter().for_each(|row| drop(row.placed(ledger)));
+            bookmark
+        });
+        let bookmarks: Vec<JsonTree> = bookmarks.collect();
+        let markers: Vec<JsonTree> =
+            markers.into_iter().map(|row| marks::marker(row, created, ledger)).collect();
+        report_dangling(owner, &said, &snapshots, &bookmarks, &markers, ledger);
+        SessionContent { said, snapshots, bookmarks, markers, tools }
+    }
+
+    /// The document.
+    fn document(
+        self,
+        metadata: JsonTree,
+        session: JsonTree,
+        source: Option<(&'static str, JsonTree)>,
+    ) -> JsonTree {
+        let mut members = vec![
+            ("version", text("1.0")),
+            ("type", text("chat-log")),
+            ("metadata", metadata),
+            ("session", session),
+            ("messages", list(self.said.into_iter().map(|said| said.message).collect())),
+            ("tool_snapshots", list(self.snapshots.into_iter().map(|it| it.snapshot).collect())),
+            ("bookmarks", list(self.bookmarks)),
+            ("narrative_markers", list(self.markers)),
+        ];
+        members.extend(source);
+        object(members)
+    }
+}
+
 fn log(
     mut row: TableRow,
     parts: &mut SessionRows,
@@ -85,43 +180,59 @@ fn log(
     let title = row.needed("title", &id);
     let created = row.time("created_at", Timestamp::UNIX_EPOCH);
     let modified = row.time("modified_at", created);
-    let mut of = |groups: fn(&mut SessionRows) -> &mut RowsByOwner| {
-        groups(parts).remove(&id).unwrap_or_default()
-    };
-    let (messages, states) = (of(|it| &mut it.messages), of(|it| &mut it.states));
-    let (bookmarks, markers) = (of(|it| &mut it.bookmarks), of(|it| &mut it.markers));
-    let tools = of(|it| &mut it.tools);
-    let said = messages::in_order(messages, created, ledger);
-    let snapshots = states::in_order(states, created, ledger);
-    let bookmarks = bookmarks.into_iter().map(|row| {
-        let bookmarked = &mut parts.bookmarked;
-        let mut noted = Vec::new();
-        let states = |id: &str| {
-            noted = bookmarked.remove(id).unwrap_or_default();
-            noted.iter().filter_map(|row| row.peek("tool_state_id")).map(str::to_owned).collect()
-        };
-        let bookmark = marks::bookmark(row, created, states, ledger);
-        noted.into_iter().for_each(|row| drop(row.placed(ledger)));
-        bookmark
-    });
-    let bookmarks: Vec<JsonTree> = bookmarks.collect();
-    let markers: Vec<JsonTree> =
-        markers.into_iter().map(|row| marks::marker(row, created, ledger)).collect();
-    report_dangling(&id, &said, &snapshots, &bookmarks, &markers, ledger);
+    let mut content = SessionContent::take(parts, &id, created, ledger);
     let metadata = metadata(&mut row, &id, &title, created, modified);
-    let session = session(&mut row, tools, &said, created, shelves, ledger);
-    let mut members = vec![
-        ("version", text("1.0")),
-        ("type", text("chat-log")),
-        ("metadata", metadata),
-        ("session", session),
-        ("messages", list(said.into_iter().map(|said| said.message).collect())),
-        ("tool_snapshots", list(snapshots.into_iter().map(|it| it.snapshot).collect())),
-        ("bookmarks", list(bookmarks)),
-        ("narrative_markers", list(markers)),
-    ];
-    members.extend(row.placed(ledger));
-    ImportedDocument { id, title, document: object(members) }
+    let tools = std::mem::take(&mut content.tools);
+    let session = session(&mut row, tools, &content.said, created, shelves, ledger);
+    let document = content.document(metadata, session, row.placed(ledger));
+    ImportedDocument { id, title, document }
+}
+
+/// A chat log of the rows of a session that is lost. What only the session itself had is not in it.
+fn lost_log(
+    owner: &str,
+    id: String,
+    parts: &mut SessionRows,
+    shelves: &ReferencedDocuments,
+    ledger: &mut ImportLedger,
+) -> ImportedDocument {
+    let mut content = SessionContent::take(parts, owner, Timestamp::UNIX_EPOCH, ledger);
+    let start = content.said.first().map_or(Timestamp::UNIX_EPOCH, |said| said.time);
+    let end = content.said.last().map_or(start, |said| said.time);
+    let (start_text, end_text) = (text(&start.to_string()), text(&end.to_string()));
+    let metadata = object([
+        ("id", text(&id)),
+        ("created", start_text),
+        ("modified", end_text),
+        ("series", text("")),
+        ("title", text(&id)),
+    ]);
+    let rows = std::mem::take(&mut content.tools).into_iter();
+    let mut tools: Vec<JsonTree> = rows.map(|row| session_tool(row, shelves, ledger)).collect();
+    for snapshot in &content.snapshots {
+        let Some(tool) = snapshot.snapshot.string_at(&["tool_id"]) else { continue };
+        if tools.iter().any(|known| known.string_at(&["id"]).as_deref() == Some(tool.as_str())) {
+            continue;
+        }
+        let name = shelves.tool(&tool).map_or(tool.as_str(), |known| known.title.as_str());
+        tools.push(object([("id", text(&tool)), ("name", text(name))]));
+    }
+    let mut members = times(&content.said, start);
+    members.extend([("support_tools", list(tools)), ("settings", JsonTree::object())]);
+    let document = content.document(metadata, object(members), None);
+    ImportedDocument { title: id.clone(), id, document }
+}
+
+/// The members of the `session` object that follow from the messages.
+fn times(said: &[ImportedMessage], created: Timestamp) -> Vec<(&'static str, JsonTree)> {
+    let start = said.first().map_or(created, |said| said.time);
+    let end = said.last().map_or(created, |said| said.time);
+    vec![
+        ("start_time", text(&start.to_string())),
+        ("end_time", text(&end.to_string())),
+        ("duration_seconds", number(end.as_second() - start.as_second())),
+        ("message_count", number(i64::try_from(said.len()).unwrap_or(i64::MAX))),
+    ]
 }
 
 fn metadata(
@@ -155,14 +266,7 @@ fn session(
     shelves: &ReferencedDocuments,
     ledger: &mut ImportLedger,
 ) -> JsonTree {
-    let start = said.first().map_or(created, |said| said.time);
-    let end = said.last().map_or(created, |said| said.time);
-    let mut members = vec![
-        ("start_time", text(&start.to_string())),
-        ("end_time", text(&end.to_string())),
-        ("duration_seconds", number(end.as_second() - start.as_second())),
-        ("message_count", number(i64::try_from(said.len()).unwrap_or(i64::MAX))),
-    ];
+    let mut members = times(said, created);
     if let Some(protagonist) = row.text("protagonist_id") {
         let card = shelves.card(&protagonist);
         if card.is_none() {

@@ -49,12 +49,16 @@ fn snapshot(
         let what = format!("the message of tool state {id} was deleted");
         ledger.note(row.table(), Some(row.number), what);
     }
+    let previous = before.get(&tool).cloned();
     let (documented, values) = match row.json_object("state") {
-        Some(state) => documented_state(&mut row, state),
-        None => (object([("components", list(Vec::new()))]), JsonTree::object()),
+        Some(state) => documented_state(&mut row, state, previous.as_ref()),
+        None => {
+            let values = previous.clone().unwrap_or_else(JsonTree::object);
+            (components(&values), values)
+        }
     };
     let changes = row.json("changes");
-    let previous = before.insert(tool.clone(), values.clone());
+    before.insert(tool.clone(), values.clone());
     let changes = documented_changes(&mut row, changes, previous.as_ref(), &values);
     row.cells_of_session();
     let mut members = vec![("id", text(&id)), ("timestamp", text(&time.to_string()))];
@@ -64,23 +68,44 @@ fn snapshot(
     ImportedSnapshot { id, time, message, snapshot: object(members) }
 }
 
-/// The state in the form of the document, and its values by component.
-fn documented_state(row: &mut TableRow, state: JsonTree) -> (JsonTree, JsonTree) {
-    let components = state.value_at(&["components"]).filter(|list| list.kind() == ValueKind::Array);
-    if let Some(components) = components {
-        let values = components.children().into_iter().filter_map(|(_, component)| {
+/// The state in the form of the document, and its values by component. The program also saves partial states: what one
+/// does not name stays as it was.
+fn documented_state(
+    row: &mut TableRow,
+    state: JsonTree,
+    before: Option<&JsonTree>,
+) -> (JsonTree, JsonTree) {
+    let listed = state.value_at(&["components"]).filter(|list| list.kind() == ValueKind::Array);
+    let named = match &listed {
+        Some(listed) => object(listed.children().into_iter().filter_map(|(_, component)| {
             Some((component.string_at(&["id"])?, component.value_at(&["current_value"])?))
-        });
-        let values = object(values);
-        return (state, values);
+        })),
+        None => state.clone(),
+    };
+    let before = before.map(JsonTree::children).unwrap_or_default();
+    let is_partial = before.iter().any(|(id, _)| named.value_at(&[id]).is_none());
+    if listed.is_some() && !is_partial {
+        return (state, named);
     }
-    let components = state
+    row.keep("state", state);
+    let mut values: Vec<(String, JsonTree)> = before
+        .into_iter()
+        .map(|(id, value)| (id.clone(), named.value_at(&[&id]).unwrap_or(value)))
+        .collect();
+    let new = named.children().into_iter();
+    let new: Vec<_> = new.filter(|(id, _)| !values.iter().any(|(known, _)| known == id)).collect();
+    values.extend(new);
+    let values = object(values);
+    (components(&values), values)
+}
+
+/// Values by component, in the form of the document.
+fn components(values: &JsonTree) -> JsonTree {
+    let components = values
         .children()
         .into_iter()
         .map(|(id, value)| object([("id", text(&id)), ("current_value", value)]));
-    let documented = object([("components", list(components.collect()))]);
-    row.keep("state", state.clone());
-    (documented, state)
+    object([("components", list(components.collect()))])
 }
 
 /// The changes in the form of the document: a list, each with the value before and after, and its cause.

@@ -11,9 +11,6 @@ use everturn_session::format::{SessionEditor, SessionError};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, Revision, SessionRef};
 use everturn_value::tree::JsonTree;
 
-/// The largest document that may be rewritten after a single change.
-const SOON_WRITTEN: u64 = 1 << 20;
-
 pub(super) struct ChatEditor {
     pub(super) writer: ChatWriter,
 }
@@ -102,12 +99,8 @@ impl SessionEditor for ChatEditor {
         Ok(mark(self.writer.remove_mark(id, now)?))
     }
 
-    /// A small document is folded, for programs that do not know the journal.
     fn release(self: Box<Self>) -> Result<(), SessionError> {
-        match self.writer.log().content.len() <= SOON_WRITTEN {
-            true => Ok(self.writer.close()?),
-            false => Ok(self.writer.release()?),
-        }
+        Ok(self.writer.finish()?)
     }
 
     fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use crate::log::{ChatLog, Message, MessageReader};
+use crate::log::{ChatLog, Message};
+use crate::message_reader::MessageReader;
 use crate::survey::ListKind;
 use crate::tools::changes_of;
 use crate::writer::ChatMark;
@@ -117,7 +118,8 @@ impl ChatEntries<'_> {
             time: message.time(),
             speaker: message.speaker(),
             kind: message.kind(),
-            text: message.text(),
+            text: message.readable_text(),
+            extras: message.extras(),
             raw: message.tree.clone(),
         })
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::ChatWriter;
 use crate::error::ChatError;
 use crate::journal::JournalOp;
-use everturn_session::model::ExportRecord;
+use everturn_session::model::{ExportRecord, ExportSettings};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
@@ -15,6 +15,29 @@ const EXPORT: &str = "export";
 
 fn tree(value: &serde_json::Value) -> JsonTree {
     JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
+}
+
+/// The settings for exports in the head of a chat log.
+pub(crate) fn export_settings(head: &JsonTree) -> ExportSettings {
+    let flag = |key: &str| head.text_at(&[EXPORT, "export_settings", key])?.parse().ok();
+    ExportSettings {
+        style: head.string_at(&[EXPORT, "export_settings", "formatting_style"]),
+        metadata: flag("include_metadata"),
+        snapshots: flag("include_tool_snapshots"),
+        ooc: flag("include_ooc_messages"),
+    }
+}
+
+/// The formats of the exports that were made, with a new one.
+fn formats(head: &JsonTree, new: &str) -> Vec<String> {
+    let known = head.value_at(&[EXPORT, "formats"]).map(|list| list.children());
+    let known = known.unwrap_or_default().into_iter();
+    let mut formats: Vec<String> =
+        known.filter_map(|(_, format)| format.string_at::<&str>(&[])).collect();
+    if !formats.iter().any(|format| format == new) {
+        formats.push(new.to_owned());
+    }
+    formats
 }
 
 impl ChatWriter {
@@ -43,6 +66,7 @@ impl ChatWriter {
             let mut set = |path: &[&str], value: serde_json::Value| {
                 edits.push(Delta::set(DeltaPath::array(path.iter().copied()), tree(&value)));
             };
+            set(&[EXPORT, "formats"], json!(formats(&head, &exported.format)));
             set(&[EXPORT, "last_exported"], json!(now));
             if kind(&[EXPORT, "export_settings"]) == Some(ValueKind::Object) {
                 for (key, value) in settings {

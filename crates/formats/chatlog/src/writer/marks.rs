@@ -7,7 +7,7 @@ use super::{ChangeOutcome, ChatWriter};
 use crate::error::ChatError;
 use crate::journal::JournalOp;
 use crate::log::ChatLog;
-use crate::schema::{MARKERS, time};
+use crate::schema::{HEAD, MARKERS, find_type_errors, time};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
@@ -54,49 +54,51 @@ pub struct NewChatMark<'m> {
     pub number: u64,
 }
 
-impl ChatLog {
-    /// All marks, in the order of their messages; marks of missing messages come last.
-    pub fn marks(&self) -> Result<Vec<ChatMark>, ChatError> {
-        let head = self.head();
-        let mut marks = Vec::new();
-        for list in [BOOKMARKS, NARRATIVE] {
-            let entries =
-                head.value_at(&[list]).filter(|entries| entries.kind() == ValueKind::Array);
-            let entries = entries.map(|entries| entries.children()).unwrap_or_default();
-            for (at, (_, tree)) in entries.into_iter().enumerate() {
-                if tree.kind() == ValueKind::Object {
-                    marks.push(self.mark(list, at, tree)?);
-                }
+/// All marks of a chat log, in the order of their messages; marks of missing messages come last.
+pub(crate) fn all_marks(log: &ChatLog) -> Result<Vec<ChatMark>, ChatError> {
+    let head = log.head();
+    let mut marks = Vec::new();
+    for list in [BOOKMARKS, NARRATIVE] {
+        let entries = head.value_at(&[list]).filter(|entries| entries.kind() == ValueKind::Array);
+        let entries = entries.map(|entries| entries.children()).unwrap_or_default();
+        for (at, (_, tree)) in entries.into_iter().enumerate() {
+            if tree.kind() == ValueKind::Object {
+                marks.push(read_mark(log, list, at, tree)?);
             }
         }
-        marks.sort_by_key(|mark| (mark.number.is_none(), mark.number, mark.list == BOOKMARKS));
-        Ok(marks)
     }
+    marks.sort_by_key(|mark| (mark.number.is_none(), mark.number, mark.list == BOOKMARKS));
+    Ok(marks)
+}
 
-    fn mark(&self, list: &'static str, at: usize, tree: JsonTree) -> Result<ChatMark, ChatError> {
-        let text = |key: &str| tree.string_at(&[key]);
-        let message_id = text("message_id");
-        let number = match &message_id {
-            Some(id) => self.find(id)?,
-            None => None,
-        };
-        let kind = match list {
-            BOOKMARKS => "bookmark".to_owned(),
-            _ => text("type").unwrap_or_default(),
-        };
-        Ok(ChatMark {
-            id: text("id").unwrap_or_default(),
-            kind,
-            name: text("name").unwrap_or_default(),
-            description: text("description").filter(|words| !words.is_empty()),
-            number,
-            message_id,
-            time: text("timestamp").and_then(|text| time(&text)),
-            list,
-            at,
-            tree,
-        })
-    }
+fn read_mark(
+    log: &ChatLog,
+    list: &'static str,
+    at: usize,
+    tree: JsonTree,
+) -> Result<ChatMark, ChatError> {
+    let text = |key: &str| tree.string_at(&[key]);
+    let message_id = text("message_id");
+    let number = match &message_id {
+        Some(id) => log.find(id)?,
+        None => None,
+    };
+    let kind = match list {
+        BOOKMARKS => "bookmark".to_owned(),
+        _ => text("type").unwrap_or_default(),
+    };
+    Ok(ChatMark {
+        id: text("id").unwrap_or_default(),
+        kind,
+        name: text("name").unwrap_or_default(),
+        description: text("description").filter(|words| !words.is_empty()),
+        number,
+        message_id,
+        time: text("timestamp").and_then(|text| time(&text)),
+        list,
+        at,
+        tree,
+    })
 }
 
 /// The delta that appends to a list of the head, which is created if necessary.
@@ -179,13 +181,49 @@ impl ChatWriter {
 
     /// Sets a value outside of messages and snapshots, such as `["session", "settings", "model"]`.
     pub fn set(&mut self, path: &[&str], value: JsonTree, now: Timestamp) -> Result<(), ChatError> {
-        let owned = ["messages", "tool_snapshots"];
-        if path.first().is_none_or(|key| owned.contains(key)) {
-            return Err(ChatError::input("messages and tool snapshots cannot be set this way"));
+        self.set_all(&[(path.to_vec(), value)], now)
+    }
+
+    /// Sets several values at once, or none. Objects on a path are created if necessary, and a value of a wrong type is
+    /// refused.
+    pub fn set_all(
+        &mut self,
+        values: &[(Vec<&str>, JsonTree)],
+        now: Timestamp,
+    ) -> Result<(), ChatError> {
+        let head = self.log.head();
+        let (mut changed, mut edits) = (head.clone(), Vec::new());
+        for (path, value) in values {
+            let edit = set_value(&changed, path, value.clone())?;
+            edit.apply(&mut changed).map_err(|error| ChatError::input(error.to_string()))?;
+            edits.push(edit);
         }
-        let edits = vec![Delta::set(DeltaPath::array(path.iter().copied()), value)];
+        let known = find_type_errors(&head, HEAD);
+        let new = find_type_errors(&changed, HEAD).into_iter().find(|what| !known.contains(what));
+        if let Some(what) = new {
+            return Err(ChatError::input(what));
+        }
         self.write(vec![JournalOp::Head { edits }], Vec::new(), &now.to_string())
     }
+}
+
+/// The delta that sets a value, with the objects that are missing on its path.
+fn set_value(head: &JsonTree, path: &[&str], value: JsonTree) -> Result<Delta, ChatError> {
+    let owned = ["messages", "tool_snapshots"];
+    if path.first().is_none_or(|key| owned.contains(key)) {
+        return Err(ChatError::input("messages and tool snapshots cannot be set this way"));
+    }
+    let is_object =
+        |path: &[&str]| head.value_at(path).is_some_and(|above| above.kind() == ValueKind::Object);
+    let (mut path, mut value) = (path.to_vec(), value);
+    while let Some((last, above)) = path.split_last()
+        && !above.is_empty()
+        && !is_object(above)
+    {
+        value = JsonTree::from_members([((*last).to_owned(), value)]);
+        path = above.to_vec();
+    }
+    Ok(Delta::set(DeltaPath::array(path), value))
 }
 
 /// The delta that removes a mark.

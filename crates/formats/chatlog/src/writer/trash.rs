@@ -35,31 +35,28 @@ pub struct DiscardedMessage {
     tree: JsonTree,
 }
 
-impl ChatLog {
-    /// The deleted messages of this chat log, oldest first.
-    pub fn discarded_messages(&self) -> Result<Vec<DiscardedMessage>, ChatError> {
-        let listing = match self.store.list(&self.files.trash) {
-            Ok(listing) => listing,
-            Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
+/// The deleted messages of a chat log, oldest first.
+pub(crate) fn discarded_messages(log: &ChatLog) -> Result<Vec<DiscardedMessage>, ChatError> {
+    let listing = match log.store.list(&log.files.trash) {
+        Ok(listing) => listing,
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut found = Vec::new();
+    for entry in listing.entries {
+        let Some(name) = entry.name.as_str().strip_suffix(".json") else { continue };
+        let file = log.files.trash.join(&entry.name);
+        let bytes = log.store.read(&file, 0..u64::MAX)?;
+        let text = String::from_utf8(bytes).map_err(|error| ChatError::damaged(&file, error))?;
+        let tree = JsonTree::parse(text).map_err(|bad| ChatError::damaged(&file, bad))?;
+        let number = tree.text_at(&["number"]).and_then(|text| text.parse().ok());
+        let message = tree.value_at(&["message"]);
+        let Some((number, message)) = number.zip(message) else {
+            return Err(ChatError::damaged(&file, "it contains no message"));
         };
-        let mut found = Vec::new();
-        for entry in listing.entries {
-            let Some(name) = entry.name.as_str().strip_suffix(".json") else { continue };
-            let file = self.files.trash.join(&entry.name);
-            let bytes = self.store.read(&file, 0..u64::MAX)?;
-            let text =
-                String::from_utf8(bytes).map_err(|error| ChatError::damaged(&file, error))?;
-            let tree = JsonTree::parse(text).map_err(|bad| ChatError::damaged(&file, bad))?;
-            let number = tree.text_at(&["number"]).and_then(|text| text.parse().ok());
-            let message = tree.value_at(&["message"]);
-            let Some((number, message)) = number.zip(message) else {
-                return Err(ChatError::damaged(&file, "it contains no message"));
-            };
-            found.push(DiscardedMessage { name: name.to_owned(), number, message, file, tree });
-        }
-        Ok(found)
+        found.push(DiscardedMessage { name: name.to_owned(), number, message, file, tree });
     }
+    Ok(found)
 }
 
 fn free_file(log: &ChatLog, number: u64, now: Timestamp) -> Result<(String, FilePath), ChatError> {

@@ -33,11 +33,39 @@ fn texts_that_the_program_lost_are_reported() {
 }
 
 #[test]
+fn messages_whose_session_is_lost_become_a_session() {
+    let import = loose(
+        "insert into chat_messages (id, session_id, type, sender_name, content, timestamp) values
+            ('m1', 'gone', 'ooc', 'x', 'one', '2023-05-18 12:00:00'),
+            ('m2', null, 'ooc', 'x', 'two', '2023-05-18 12:00:01'),
+            ('m3', '../up', 'ooc', 'x', 'three', '2023-05-18 12:00:02'),
+            ('m4', 'gone', 'ooc', 'x', 'four', '2023-05-18 12:00:03');
+        insert into tool_states (id, session_id, tool_id, message_id, state)
+            values ('t1', 'gone', 'tool-1', 'm1', '{\"deaths\":1}');
+        insert into bookmarks (id, session_id, name, message_id) values ('b1', 'gone', 'n', 'm4');",
+    )
+    .read()
+    .unwrap();
+    let ids: Vec<&str> = import.logs.iter().map(|log| log.id.as_str()).collect();
+    assert_eq!(ids, ["s1", "gone", "recovered-2", "recovered-3"]);
+    assert_eq!(import.report.recovered, ["gone", "recovered-2", "recovered-3"]);
+    let of = |at: usize, path: &[&str]| import.logs[at].document.text_at(path).unwrap_or_default();
+    assert_eq!(of(1, &["messages", "1", "content", "text"]), "\"four\"");
+    assert_eq!(of(1, &["session", "message_count"]), "2");
+    assert_eq!(of(1, &["session", "start_time"]), "\"2023-05-18T12:00:00Z\"");
+    assert_eq!(of(1, &["session", "support_tools", "0", "id"]), "\"tool-1\"");
+    assert_eq!(of(1, &["tool_snapshots", "0", "id"]), "\"t1\"");
+    assert_eq!(of(1, &["bookmarks", "0", "id"]), "\"b1\"");
+    assert_eq!(of(2, &["messages", "0", "content", "text"]), "\"two\"");
+    assert_eq!(of(3, &["messages", "0", "content", "text"]), "\"three\"");
+    assert!(has_note(&import, "there is no session \"gone\"; its 2 messages are session gone"));
+    assert_eq!(import.report.total().set_aside, 0);
+}
+
+#[test]
 fn rows_that_belong_nowhere_are_set_aside() {
     let import = loose(
-        "insert into chat_messages (id, session_id, type, sender_name, content) values ('m1', 'gone', 'ooc', 'x', 'y'),
-            ('m2', null, 'ooc', 'x', 'y');
-        insert into tool_states (id, session_id, tool_id, state) values ('t1', 'gone', 'tool-1', '{}');
+        "insert into tool_states (id, session_id, tool_id, state) values ('t1', 'gone', 'tool-1', '{}');
         insert into bookmark_tool_states values ('gone', 't1');",
     )
     .read()
@@ -47,14 +75,39 @@ fn rows_that_belong_nowhere_are_set_aside() {
     assert_eq!(
         aside,
         [
-            ("chat_messages", "there is no session \"gone\""),
-            ("chat_messages", "there is no session \"\""),
             ("tool_states", "there is no session \"gone\""),
             ("bookmark_tool_states", "there is no bookmark \"gone\""),
         ]
     );
-    assert_eq!(import.report.set_aside[0].content.string_at(&["content"]).as_deref(), Some("y"));
-    assert_eq!(import.report.total().set_aside, 4);
+    assert_eq!(import.report.set_aside[0].content.string_at(&["id"]).as_deref(), Some("t1"));
+    assert_eq!(import.report.total().set_aside, 2);
+}
+
+#[test]
+fn a_partial_state_changes_what_it_names() {
+    let import = loose(
+        "insert into chat_messages (id, session_id, type, sender_name, content) values ('m', 's1', 'ooc', 'x', 'y');
+        insert into tool_states (id, session_id, tool_id, message_id, state, timestamp) values
+            ('t1', 's1', 'tool-1', 'm', '{\"deaths\":1,\"witch\":10}', '2023-05-18 12:00:00'),
+            ('t2', 's1', 'tool-1', 'm', '{\"witch\":55}', '2023-05-18 12:00:01'),
+            ('t3', 's1', 'tool-1', 'm', '{\"components\":[{\"id\":\"deaths\",\"current_value\":2}]}',
+                '2023-05-18 12:00:02')",
+    )
+    .read()
+    .unwrap();
+    assert_eq!(
+        at(&import, &["tool_snapshots", "1", "state", "components"]),
+        r#"[{"id":"deaths","current_value":1},{"id":"witch","current_value":55}]"#
+    );
+    assert_eq!(
+        at(&import, &["tool_snapshots", "2", "state", "components"]),
+        r#"[{"id":"deaths","current_value":2},{"id":"witch","current_value":55}]"#
+    );
+    assert_eq!(at(&import, &["tool_snapshots", "1", "source", "state"]), r#"{"witch":55}"#);
+    assert_eq!(
+        at(&import, &["tool_snapshots", "2", "source", "state"]),
+        r#"{"components":[{"id":"deaths","current_value":2}]}"#
+    );
 }
 
 /// Checks a value in the chat log after a statement, and the note about it.

@@ -113,7 +113,7 @@ fn tool_states_have_both_shapes_where_they_differ() {
     );
     check(
         &["tool_snapshots", "2"],
-        r#"{"id":"state-3","timestamp":"2023-05-18T12:03:00Z","message_id":"msg-c","tool_id":"tool-1","state":{"components":[{"id":"deaths","current_value":"2"}]},"changes":[{"component_id":"deaths","previous_value":"1","new_value":"2","cause":"fall"}]}"#,
+        r#"{"id":"state-3","timestamp":"2023-05-18T12:03:00Z","message_id":"msg-c","tool_id":"tool-1","state":{"components":[{"id":"deaths","current_value":"2"},{"id":"log","current_value":["one","two"]}]},"changes":[{"component_id":"deaths","previous_value":"1","new_value":"2","cause":"fall"}],"source":{"state":{"components":[{"id":"deaths","current_value":"2"}]}}}"#,
     );
 }
 

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::NAME;
 use crate::error::CodeliaError;
+use crate::history::{HistoryMessage, SessionHistory};
 use crate::home::{CodeliaHome, Session};
 use crate::legacy::LegacySession;
 use crate::log::{MessageCount, MessageReader, StoredMessage};
@@ -14,7 +15,9 @@ use everturn_json::finding::Finding;
 use everturn_json::names::SessionId;
 use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
 use everturn_session::model::carried::{carried_entries, restore_entry};
-use everturn_session::model::{Entry, EntryKind, SessionState, StateChange};
+use everturn_session::model::{
+    Entry, EntryExtras, EntryKind, SessionBranch, SessionState, SessionUsage, StateChange,
+};
 use everturn_value::tree::JsonTree;
 
 /// The only scope of the state: the program's metadata of the session.
@@ -33,6 +36,22 @@ impl CodeliaReader {
         let mut findings = Vec::new();
         let session = home.find(id, &mut findings)?;
         Ok(CodeliaReader { home, session, tally: OnceCell::new(), findings })
+    }
+
+    /// Whether only the runs have messages.
+    pub(super) fn is_unsaved(&self) -> bool {
+        self.session.is_unsaved
+    }
+
+    /// The whole history, with what the message log lacks.
+    pub(super) fn history(&self) -> Result<HistoryReader, CodeliaError> {
+        let history = SessionHistory::read(&self.home, &self.session.id)?;
+        Ok(HistoryReader { history, state: self.meta() })
+    }
+
+    fn meta(&self) -> JsonTree {
+        let meta = self.session.row.as_ref().and_then(|row| row.meta_json.clone());
+        meta.and_then(|meta| JsonTree::parse(meta).ok()).unwrap_or_else(JsonTree::object)
     }
 
     fn last(&self) -> Result<u64, CodeliaError> {
@@ -83,11 +102,103 @@ impl SessionReader for CodeliaReader {
     fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
         let last = self.last()?;
         SessionError::require_last_turn(NAME, turn, last)?;
-        let meta = self.session.row.as_ref().and_then(|row| row.meta_json.clone());
-        let meta =
-            meta.and_then(|meta| JsonTree::parse(meta).ok()).unwrap_or_else(JsonTree::object);
-        let scopes = vec![(SCOPE.to_owned(), meta)];
+        let scopes = vec![(SCOPE.to_owned(), self.meta())];
         Ok(SessionState { turn: last, scopes, findings: Vec::new() })
+    }
+
+    fn branches(&self) -> Result<Vec<SessionBranch>, SessionError> {
+        let history = SessionHistory::read(&self.home, &self.session.id)?;
+        if !history.has_more() {
+            return Ok(Vec::new());
+        }
+        let shared = history.messages.iter().take_while(|one| one.is_current).count() as u64;
+        Ok(vec![SessionBranch {
+            id: FULL_HISTORY.to_owned(),
+            from: Some(shared).filter(|shared| *shared > 0),
+            turns: history.messages.len() as u64 - shared,
+            updated: history.updated,
+            title: "the whole history, from the logs of runs".to_owned(),
+        }])
+    }
+
+    fn open_branch(&self, branch: &str) -> Result<Box<dyn SessionReader>, SessionError> {
+        match branch {
+            FULL_HISTORY => Ok(Box::new(self.history()?)),
+            _ => {
+                let what = format!("there is no branch {branch:?} in the session");
+                Err(SessionError::request(what))
+            }
+        }
+    }
+
+    fn usage(&self) -> Option<SessionUsage> {
+        SessionHistory::read_runs(&self.home, &self.session.id).ok()?.usage
+    }
+}
+
+/// The id of the branch with the whole history of a session, where the logs of its runs have more than its message log.
+pub const FULL_HISTORY: &str = "full";
+
+/// Reads the whole history of a session.
+pub(super) struct HistoryReader {
+    history: SessionHistory,
+    state: JsonTree,
+}
+
+impl SessionReader for HistoryReader {
+    fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
+        Ok(0..=self.history.messages.len() as u64)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.history.findings.clone()
+    }
+
+    fn entries(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError> {
+        let (mut ready, mut seq, mut current) = (VecDeque::new(), 0, 0_u64);
+        for (number, one) in (1..).zip(&self.history.messages) {
+            let HistoryMessage { message, time, is_current } = one;
+            let message = message.clone();
+            let stored = StoredMessage { number, message, line: None, offset: 0, length: 0 };
+            let found = entries(&stored, seq);
+            seq += found.len() as u64;
+            current += u64::from(*is_current);
+            if !turns.contains(&number) {
+                continue;
+            }
+            // A message that the log has is the same entry in both.
+            let named = |(entry, part): (Entry, u64)| {
+                let id = match is_current {
+                    true => format!("{current}-{part}"),
+                    false => format!("{FULL_HISTORY}-{number}-{part}"),
+                };
+                Entry { id, time: *time, ..entry }
+            };
+            ready.extend(found.into_iter().zip(1..).map(named));
+        }
+        let source = MessageSource::Legacy(VecDeque::new(), Vec::new());
+        Ok(Box::new(CodeliaEntries { source, turns, ready, seq }))
+    }
+
+    fn changes(
+        &self,
+        _turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
+        Ok(Box::new(EmptyChanges))
+    }
+
+    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
+        let last = self.history.messages.len() as u64;
+        SessionError::require_last_turn(NAME, turn, last)?;
+        let scopes = vec![(SCOPE.to_owned(), self.state.clone())];
+        Ok(SessionState { turn: last, scopes, findings: Vec::new() })
+    }
+
+    fn usage(&self) -> Option<SessionUsage> {
+        self.history.usage.clone()
     }
 }
 
@@ -171,6 +282,7 @@ fn entries(stored: &StoredMessage, before: u64) -> Vec<Entry> {
             speaker: speaker.clone(),
             kind,
             text,
+            extras: EntryExtras::default(),
             raw,
         });
     };

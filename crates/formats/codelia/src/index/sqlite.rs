@@ -85,9 +85,22 @@ impl SqliteIndex {
 
     /// Opens an existing database, and never changes it.
     pub fn open_read_only(file: &Path) -> Result<SqliteIndex, IndexError> {
+        SqliteIndex::open_existing(file, OpenFlags::empty())
+    }
+
+    /// Opens a database that nothing changes, such as one on a read-only disk. SQLite then needs no files beside it;
+    /// what is only in its log is not read.
+    pub fn open_immutable(file: &Path) -> Result<SqliteIndex, IndexError> {
+        let path: String = file.to_string_lossy().chars().map(escaped_in_address).collect();
+        let address = format!("file:{path}?immutable=1");
+        SqliteIndex::open_existing(Path::new(&address), OpenFlags::SQLITE_OPEN_URI)
+    }
+
+    fn open_existing(file: &Path, more: OpenFlags) -> Result<SqliteIndex, IndexError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW
+            | more;
         let connection = Connection::open_with_flags(file, flags).map_err(failed("open"))?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
         let has_workspace = has_workspace(&connection).map_err(failed("read"))?;
@@ -104,6 +117,14 @@ impl SqliteIndex {
             "SELECT session_id, updated_at, run_id, invoke_seq, schema_version, meta_json, \
              message_count, last_user_message, {workspace} FROM session_state {rest}"
         )
+    }
+}
+
+/// A character of a path in the address of a file.
+fn escaped_in_address(character: char) -> String {
+    match character {
+        '%' | '?' | '#' => format!("%{:02X}", u32::from(character)),
+        other => other.to_string(),
     }
 }
 
@@ -232,6 +253,20 @@ mod tests {
             .unwrap();
         assert_eq!(stars, 5, "an unknown column is kept");
         assert_eq!(index.row("old").unwrap().unwrap().run_id.as_deref(), Some("run"));
+    }
+
+    /// As on a read-only disk, SQLite cannot create the files that it needs beside a database with a log.
+    #[test]
+    fn a_database_without_room_beside_it_is_read_as_immutable() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a%20?b#c.db");
+        Connection::open(&file).unwrap().execute_batch(OLD).unwrap();
+        let beside = dir.path().join("a%20?b#c.db-shm");
+        #[expect(clippy::disallowed_methods, reason = "the test makes the obstacle")]
+        std::fs::create_dir(&beside).unwrap();
+        assert!(SqliteIndex::open_read_only(&file).is_err());
+        let row = SqliteIndex::open_immutable(&file).unwrap().row("old").unwrap().unwrap();
+        assert_eq!(row.invoke_seq, Some(4));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The statistics in the metadata of a session, recounted from its logs.
 
+use std::collections::HashSet;
+
 use crate::changes::ChangeRecord;
 use crate::error::GameError;
 use crate::meta::GameMeta;
@@ -18,6 +20,9 @@ pub(crate) struct TurnTotals {
     events: u64,
     /// The turns in which scenes begin.
     scenes: TurnCounts,
+    /// The scenes that turns have named, and whether one has started that none has named yet.
+    named: HashSet<String>,
+    pending: bool,
     conflicts: u64,
     play_time: u64,
     last_time: Option<i64>,
@@ -51,8 +56,18 @@ impl TurnTotals {
             self.events += 1;
             self.conflicts += u64::from(event.kind == "conflict_end");
         }
-        if turn.events().iter().any(is_start) {
+        let begins = turn.events().iter().any(is_start);
+        if begins {
             self.scenes.insert(turn.turn, 1);
+        }
+        // As in a survey: another program may start a scene without an event, or in the turn before.
+        let is_new = |scene: &String| self.named.insert(scene.clone());
+        if turn.scene.as_ref().is_some_and(is_new) {
+            if !std::mem::take(&mut self.pending) {
+                self.scenes.insert(turn.turn, 1);
+            }
+        } else if begins {
+            self.pending = true;
         }
         let gap = match (self.last_time, turn.time) {
             (Some(last), Some(time)) => time.saturating_sub(last),

@@ -20,7 +20,7 @@ use crate::writer::turns::TurnDraft;
 use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_store::Step;
 use everturn_value::delta::Delta;
-use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
+use everturn_value::tree::{JsonTree, TextSlice};
 
 /// The rules of [`Dialect::Spec`](super::Dialect::Spec).
 pub(super) struct SpecDialect;
@@ -100,6 +100,12 @@ impl GameDialect for SpecDialect {
                  the state"
             )));
         }
+        if first.is_some_and(|first| &**first == "sessionId") {
+            return Err(GameError::input(format!(
+                "change {number} of scope {scope}: sessionId names the session that the file belongs to, and cannot \
+                 be changed"
+            )));
+        }
         Ok(())
     }
 
@@ -157,16 +163,18 @@ impl GameDialect for SpecDialect {
         meta: &mut GameMeta,
         state: GameState,
         _last: Option<&TurnRecord>,
-    ) -> GameState {
-        // From the next turn on, the state files are behind the log.
-        let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
-        let noted = meta.tree.value_at(&["stateFiles"]);
-        if noted.is_none_or(|noted| noted.kind() != ValueKind::Object) {
+    ) -> Result<GameState, GameError> {
+        let state = state.unstamped();
+        let is_foreign = session.noted_states().is_none();
+        if is_foreign || meta.turn() < Some(session.turn) {
+            files::recount(session, meta, &state)?;
+        }
+        if is_foreign {
+            // Written with the next turn, together with the states.
             meta.put_tree(&["stateFiles"], JsonTree::object());
         }
-        meta.put(&["stateFiles", "turnId"], &stored);
         session.meta = Some(meta.clone());
-        state.unstamped()
+        Ok(state)
     }
 
     fn turn_files(

@@ -136,9 +136,9 @@ impl GameDialect for UpstreamDialect {
         meta: &mut GameMeta,
         state: GameState,
         last: Option<&TurnRecord>,
-    ) -> GameState {
+    ) -> Result<GameState, GameError> {
         meta.put(&["current", "sceneId"], &last.and_then(|turn| turn.scene.as_deref()));
-        state
+        Ok(state)
     }
 
     fn turn_files(

@@ -14,7 +14,7 @@ use everturn_json::finding::Finding;
 use everturn_session::format::{RecordStream, SessionError, SessionReader};
 use everturn_session::marks;
 use everturn_session::model::carried::restore_single_entry;
-use everturn_session::model::{Entry, EntryKind, Mark, SessionState, StateChange};
+use everturn_session::model::{Entry, EntryExtras, EntryKind, Mark, SessionState, StateChange};
 use everturn_store::StoreError;
 
 pub(super) struct GameReader {
@@ -172,6 +172,7 @@ fn entry(turn: TurnRecord, seq: u64) -> Entry {
         kind: kind(&turn.actor),
         text: turn.text(),
         speaker: turn.actor,
+        extras: EntryExtras::default(),
         raw: turn.raw,
     }
 }

@@ -42,6 +42,30 @@ impl SceneIndex {
         }
     }
 
+    /// Returns whether a scene is listed.
+    pub(super) fn has(&mut self, id: &str) -> bool {
+        let id = clip(id, MOST_NAME);
+        self.scenes.find(|scene| scene.id == id).is_some()
+    }
+
+    /// Sets the type and location of a scene that has none.
+    pub(super) fn describe(&mut self, id: &str, kind: &str, location: &str) {
+        let id = clip(id, MOST_NAME);
+        let blank = |scene: &SceneListing| scene.kind.is_empty() && scene.location.is_empty();
+        if let Some(scene) = self.scenes.find(|scene| scene.id == id && blank(scene)) {
+            scene.kind = clip(kind, MOST_NAME).into_owned();
+            scene.location = clip(location, MOST_NAME).into_owned();
+        }
+    }
+
+    /// Sets the last turn of a scene, or reopens it.
+    pub(super) fn set_end(&mut self, id: &str, last: Option<u64>) {
+        let id = clip(id, MOST_NAME);
+        if let Some(scene) = self.scenes.find(|scene| scene.id == id) {
+            scene.last = last.map(|last| last.max(scene.first));
+        }
+    }
+
     /// Ends the newest open scene.
     pub(super) fn end_newest(&mut self, turn: u64) {
         if let Some(scene) = self.scenes.find(|scene| scene.last.is_none()) {

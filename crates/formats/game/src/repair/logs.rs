@@ -93,6 +93,25 @@ fn read<R>(
     Ok(found)
 }
 
+/// Returns the missing file that had the changes of a turn: it has the range of the file with the turns, as far as no
+/// other file of changes covers it.
+fn missing_range(
+    files: &[(LogFile, FilePath)],
+    turns: &[(LogFile, FilePath)],
+    turn: u64,
+) -> LogFile {
+    let ranges = |files: &[(LogFile, FilePath)]| -> Vec<(u64, u64)> {
+        files.iter().filter_map(|(file, _)| file.first.zip(file.last)).collect()
+    };
+    let known = ranges(files);
+    let before = known.iter().map(|(_, last)| *last).filter(|last| *last < turn).max();
+    let after = known.iter().map(|(first, _)| *first).filter(|first| *first > turn).min();
+    let own = ranges(turns).into_iter().find(|(first, last)| (first..=last).contains(&&turn));
+    let (first, last) = own.unwrap_or((turn, turn));
+    let first = before.map_or(first, |before| first.max(before + 1));
+    LogFile::closed(first, after.map_or(last, |after| last.min(after - 1)))
+}
+
 /// Returns whether a file covers a turn, judged by its name.
 fn covers(file: LogFile, closed: u64, turn: u64) -> bool {
     match (file.first, file.last) {
@@ -140,6 +159,7 @@ impl RepairedLogs {
                 None => homeless.push(line),
             }
         }
+        let turns_files = &session.files()?.turns;
         let turns: BTreeSet<u64> = homeless.iter().map(|line| line.turn).collect();
         let mut runs: Vec<(u64, u64)> = Vec::new();
         for turn in turns {
@@ -153,6 +173,9 @@ impl RepairedLogs {
             let (first, last) = run.copied().unwrap_or((line.turn, line.turn));
             let file = match log {
                 LogKind::Turns if is_open || last <= closed => LogFile::closed(first, last),
+                LogKind::Deltas if line.turn <= closed => {
+                    missing_range(files, turns_files, line.turn)
+                }
                 _ => LogFile::current(log, first),
             };
             contents.entry(file.path(log, &session.dir)).or_default().push(line.text);

@@ -8,6 +8,7 @@ use crate::paths::{DocumentFile, scene_path};
 use crate::session::Session;
 use crate::survey::SurveyResult;
 use crate::writer::SNAPSHOT_TURNS;
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SceneId};
 use everturn_session::repair::numbering::MOST_LOST;
 
@@ -89,12 +90,15 @@ impl GameRepairPlan {
             }
         }
         let keeps_metadata = session.rules().keeps_metadata();
-        if facts.wrong_states || (session.meta.is_none() && keeps_metadata) {
+        if (facts.wrong_states || (session.meta.is_none() && keeps_metadata))
+            && facts.restores_states(session)
+        {
             let what = "the states are computed from the newest good snapshot and the changes";
             add(session.dir.clone(), what.to_owned());
         }
         let counts = has_logs || !self.fresh.is_empty() || !self.trash.is_empty();
-        if keeps_metadata && (facts.wrong_metadata || facts.wrong_states || counts) {
+        let states = facts.wrong_states && session.noted_states().is_some() && facts.has_state();
+        if keeps_metadata && (facts.wrong_metadata || states || counts) {
             add(
                 DocumentFile::Meta.in_dir(&session.dir),
                 "counts recomputed; other fields kept".to_owned(),
@@ -132,7 +136,9 @@ fn reachable(
         return None;
     }
     let moment = session.state_at(start).ok()?;
-    moment.findings.is_empty().then_some(start)
+    // A snapshot that cannot be used is why it is computed.
+    let harmless = |finding: &Finding| finding.code == FindingCode::BadSnapshot;
+    moment.findings.iter().all(harmless).then_some(start)
 }
 
 /// Returns the snapshots to be written.
@@ -145,7 +151,6 @@ fn fresh(session: &Session, facts: &SurveyResult) -> BTreeMap<u64, SnapshotPurpo
         fresh.insert(start, SnapshotPurpose::Stretch);
         first = Some(start);
     }
-    let last = facts.recount.last().unwrap_or(session.turn);
     match first {
         // No state is known before this turn.
         Some(first) => {
@@ -164,9 +169,11 @@ fn fresh(session: &Session, facts: &SurveyResult) -> BTreeMap<u64, SnapshotPurpo
                 }
             }
         }
-        None => drop(fresh.insert(last, SnapshotPurpose::Beginning)),
+        // Nothing is known from which a snapshot could be taken.
+        None => return fresh,
     }
-    if let Some(stored) = stored.filter(|_| good.is_none() && fresh.is_empty()) {
+    let own = stored.filter(|_| session.noted_states().is_some());
+    if let Some(stored) = own.filter(|_| good.is_none() && fresh.is_empty()) {
         fresh.insert(stored, SnapshotPurpose::Beginning);
     }
     for turn in &facts.odd_snapshots {

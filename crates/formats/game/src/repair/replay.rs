@@ -13,7 +13,7 @@ use everturn_value::tree::JsonTree;
 /// A known state.
 enum StateAnchor {
     Snapshot(FilePath),
-    /// The state files; missing parts are taken from the changes.
+    /// The state files.
     Stored,
 }
 
@@ -28,22 +28,21 @@ pub(super) trait StateObserver {
 
 /// Computes the states of a session, from one known state to the next; returns the last.
 ///
-/// Changes that do not apply are left out. Before the first known state nothing is reported. If none is known, the
-/// state files are used as far as they can be read, and the rest is built from the changes.
+/// Changes that do not apply are left out. Before the first known state nothing is reported. If none is known, there is
+/// no state: nothing is invented.
 pub(super) fn replay_states(
     session: &Session,
     facts: &SurveyResult,
     wanted: &BTreeSet<u64>,
     told: &mut dyn StateObserver,
-) -> Result<GameState, GameError> {
+) -> Result<Option<GameState>, GameError> {
     let mut anchors: Vec<(u64, StateAnchor)> = facts
         .good_snapshots
         .iter()
         .map(|(file, path)| (file.turn, StateAnchor::Snapshot(path.clone())))
         .collect();
     let end = session.turn.max(facts.recount.last().unwrap_or(0)).max(facts.recount.last_change);
-    let known = !anchors.is_empty() || facts.stored.verified;
-    if facts.stored.verified || !known {
+    if facts.stored.verified {
         anchors.push((facts.stored.turn.unwrap_or(end).min(end), StateAnchor::Stored));
     }
     anchors.sort_by_key(|(turn, anchor)| (*turn, matches!(anchor, StateAnchor::Stored)));
@@ -52,7 +51,7 @@ pub(super) fn replay_states(
         stored: &facts.stored,
         anchors: anchors.into_iter().peekable(),
         wanted: wanted.iter().copied().collect::<Vec<_>>().into_iter().peekable(),
-        state: (!known).then(GameState::empty),
+        state: None,
         since: 0,
         observer: told,
     };
@@ -67,7 +66,7 @@ pub(super) fn replay_states(
         }
         walk.pass(change.turn)?;
         let since = walk.since;
-        let Some(state) = walk.state.as_mut().filter(|_| change.turn > since || !known) else {
+        let Some(state) = walk.state.as_mut().filter(|_| change.turn > since) else {
             continue;
         };
         let before = (change.group.scope == Scope::Scene).then(|| state.scene.clone());
@@ -79,8 +78,10 @@ pub(super) fn replay_states(
         }
     }
     walk.pass(u64::MAX)?;
-    let state = walk.state.take().unwrap_or_else(GameState::empty);
-    walk.observer.scene(&state.scene)?;
+    let state = walk.state.take();
+    if let Some(state) = &state {
+        walk.observer.scene(&state.scene)?;
+    }
     Ok(state)
 }
 

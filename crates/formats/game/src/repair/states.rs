@@ -9,7 +9,7 @@ use crate::error::GameError;
 use crate::meta::{GameMeta, NewGame, stamp, tree};
 use crate::paths::{DocumentFile, join_names};
 use crate::session::Session;
-use crate::state::GameState;
+use crate::state::{GameState, stamped};
 use crate::state_files::state_files;
 use crate::survey::{GameLocation, SurveyResult, expected_metadata};
 use everturn_session::repair::OriginalsBackup;
@@ -41,8 +41,15 @@ pub(super) fn repair_states(
     }
     let before = meta.tree.clone();
     if facts.wrong_states || astray {
-        let state = replay_states(session, facts, &BTreeSet::new(), &mut NullObserver)?;
-        states(session, facts, &state, turn, &mut meta, keeper, now)?;
+        let is_foreign = session.noted_states().is_none() && !facts.is_own;
+        match replay_states(session, facts, &BTreeSet::new(), &mut NullObserver)? {
+            Some(state) if is_foreign => foreign_states(session, facts, &state, keeper, now)?,
+            Some(state) => states(session, facts, &state, turn, &mut meta, keeper, now)?,
+            None => {}
+        }
+        if session.meta.is_none() && (is_foreign || !facts.has_state()) {
+            meta.remove("stateFiles");
+        }
     }
     counts(session, place, facts, turn, &mut meta)?;
     if session.meta.is_some() && meta.tree.is_same(&before) && !is_repeated {
@@ -102,6 +109,29 @@ fn states(
     Ok(())
 }
 
+/// Writes unusable state files of a session whose metadata do not record their turn. They are a cache there.
+fn foreign_states(
+    session: &Session,
+    facts: &SurveyResult,
+    state: &GameState,
+    keeper: &mut OriginalsBackup<'_>,
+    now: Timestamp,
+) -> Result<(), GameError> {
+    let texts = state.texts();
+    for (document, stored, text) in [
+        (DocumentFile::World, &facts.stored.world, &texts.world),
+        (DocumentFile::Player, &facts.stored.player, &texts.player),
+    ] {
+        if stored.is_none() {
+            keeper.write(&document.in_dir(&session.dir), stamped(text, now).into_bytes())?;
+        }
+    }
+    if let Some(file) = facts.last_scene_file(session).filter(|_| facts.stored.scene.is_none()) {
+        keeper.write(&file, texts.scene.into_bytes())?;
+    }
+    Ok(())
+}
+
 /// Writes the counts into the metadata.
 fn counts(
     session: &Session,
@@ -155,7 +185,9 @@ fn repair_unreadable_states(
     if !facts.wrong_states {
         return Ok(());
     }
-    let state = replay_states(session, facts, &BTreeSet::new(), &mut NullObserver)?;
+    let Some(state) = replay_states(session, facts, &BTreeSet::new(), &mut NullObserver)? else {
+        return Ok(());
+    };
     let npcs = DocumentFile::Npcs.in_dir(&session.dir);
     let has_npcs = session.store.stat(&npcs)?.is_some();
     for (document, stored, tree) in [

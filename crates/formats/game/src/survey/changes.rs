@@ -8,7 +8,7 @@ use crate::changes::ChangeRecord;
 use crate::error::GameError;
 use crate::log::{LogItem, LogLine, RecordLog};
 use crate::paths::{DocumentFile, LogFile, LogKind, SnapshotFile};
-use crate::scenes::started_scene;
+use crate::scenes::{scene_id_of, started_scene};
 use crate::state::{GameState, Scope};
 use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
@@ -129,6 +129,7 @@ impl Survey<'_> {
             }
         }
         self.pass_marks(&mut track, u64::MAX, None)?;
+        self.facts.last_scene = track.state.as_ref().and_then(|state| scene_id_of(&state.scene));
         if rules.defers_states() && !self.blind {
             self.check_snapshot_gaps();
         }

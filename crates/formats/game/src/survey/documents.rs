@@ -4,8 +4,9 @@ use super::{Survey, SurveyedStates};
 use crate::error::GameError;
 use crate::files::list_dir;
 use crate::log::peek_turn;
-use crate::meta::GameMeta;
 use crate::paths::{DocumentFile, LogFile, LogKind, join_names};
+use crate::state::GameState;
+use crate::state_source::turn_of_states;
 use everturn_json::checksum::checksum;
 use everturn_json::finding::FindingCode;
 use everturn_json::jsonl::LARGEST_TEXT;
@@ -100,11 +101,8 @@ impl Survey<'_> {
         let own = |document: DocumentFile| document.in_dir(&self.session.dir);
         let (world, player, npcs) =
             (own(DocumentFile::World), own(DocumentFile::Player), own(DocumentFile::Npcs));
-        let meta = self.meta;
         let mut stored = SurveyedStates {
-            turn: meta
-                .and_then(|meta| meta.number(&["stateFiles", "turnId"]))
-                .or_else(|| meta.and_then(GameMeta::turn)),
+            turn: self.session.noted_states(),
             verified: true,
             ..SurveyedStates::default()
         };
@@ -123,7 +121,23 @@ impl Survey<'_> {
                 stored.scene = Some(JsonTree::null());
             }
         }
+        if stored.turn.is_none() && rules.defers_states() && self.files.snapshots.is_empty() {
+            self.date_states(&mut stored)?;
+        }
         self.facts.stored = stored;
+        Ok(())
+    }
+
+    /// Finds the turn of states that another program has written. Where there are snapshots, it is not needed.
+    fn date_states(&mut self, stored: &mut SurveyedStates) -> Result<(), GameError> {
+        let (Some(world), Some(player)) = (&stored.world, &stored.player) else { return Ok(()) };
+        let scene = stored.scene.clone().unwrap_or_else(JsonTree::null);
+        let (world, player) = (world.clone(), player.clone());
+        let state = GameState { world, player, scene, npcs: None };
+        let found = turn_of_states(self.session, &state);
+        let file = self.session.dir.clone();
+        stored.turn = self.readable(&file, found)?.flatten();
+        stored.verified = stored.turn.is_some();
         Ok(())
     }
 

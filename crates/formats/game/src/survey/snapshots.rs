@@ -2,9 +2,11 @@
 
 use super::Survey;
 use crate::error::GameError;
+use crate::history::StateAt;
 use crate::paths::SnapshotFile;
-use crate::snapshot::{Snapshot, SnapshotFacts, read_with_facts};
+use crate::snapshot::{Snapshot, SnapshotFacts, SnapshotReason, read_with_facts};
 use crate::state::{GameState, Scope, unstamped};
+use crate::state_source::is_doubtful;
 use crate::writer::SNAPSHOT_TURNS;
 use everturn_json::finding::FindingCode;
 use everturn_json::jsonl::LARGEST_TEXT;
@@ -45,6 +47,11 @@ impl Survey<'_> {
                 }
                 if self.facts.good_snapshots.is_empty() {
                     self.facts.first_from.clone_from(&read.1.from);
+                }
+                self.facts.is_own |= read.0.summed;
+                if self.facts.good_snapshots.is_empty() {
+                    self.facts.starts_with_repair = read.1.from.is_none()
+                        && read.0.reason == SnapshotReason::Other("repair".to_owned());
                 }
                 self.facts.good_snapshots.push((file, path.clone()));
                 Ok(Some(read))
@@ -123,7 +130,7 @@ impl Survey<'_> {
             let reason = "the file checksum does not match, although the states are intact";
             wrong.push(reason.to_owned());
         }
-        if self.session.has_checksums() && !snapshot.summed {
+        if self.session.has_checksums(snapshot.turn) && !snapshot.summed {
             wrong.push("it has no checksums".to_owned());
         }
         if let (Some(own), Some(session)) = (&self.place.id, &facts.session)
@@ -152,6 +159,31 @@ impl Survey<'_> {
             }
         }
         wrong
+    }
+
+    /// Reports the turns whose states are lost: nothing is left from which they follow.
+    pub(super) fn unknown_states(&mut self) -> Result<(), GameError> {
+        if self.blind {
+            return Ok(());
+        }
+        let end = self.facts.recount.last().unwrap_or(0).max(self.facts.recount.last_change);
+        let first = self.session.first_turn()?;
+        let dir = self.session.dir.clone();
+        let known = self.facts.first_known();
+        let last = match known {
+            None if end > 0 => end,
+            Some(known) if known > first && self.facts.starts_with_repair => known - 1,
+            _ => return Ok(()),
+        };
+        let is_known = |moment: StateAt| !moment.findings.iter().any(is_doubtful);
+        if known.is_some() && self.session.state_at(first).is_ok_and(is_known) {
+            return Ok(());
+        }
+        let message = format!(
+            "the states of turns {first} to {last} are unknown: no snapshot or state file is left that shows them"
+        );
+        self.note(&dir, FindingCode::UnknownState, message);
+        Ok(())
     }
 
     /// Checks for long ranges of turns without a usable snapshot.

@@ -314,6 +314,17 @@ impl Survey<'_> {
             }
             recount.last_time = Some(time);
         }
+        let begins = turn.events().iter().any(is_start);
+        if let Some(scene) = &turn.scene
+            && !recount.scenes_named.contains_key(scene)
+        {
+            // Another program may start a scene without an event, or in the turn before.
+            if !std::mem::take(&mut recount.scene_pending) {
+                recount.scene_starts.insert(turn.turn, 1);
+            }
+        } else if begins {
+            recount.scene_pending = true;
+        }
         if let Some(scene) = &turn.scene
             && !recount.scenes_named.contains_key(scene)
         {

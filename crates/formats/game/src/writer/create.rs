@@ -41,6 +41,7 @@ impl GameWriter {
             meta,
             state,
             state_turn: 0,
+            foreign_base: None,
             turns: start,
             deltas: start,
             last_time: None,

@@ -5,13 +5,13 @@ use super::turns::replace;
 use crate::changes::ChangeRecord;
 use crate::error::GameError;
 use crate::indexes::{EventFacts, GroupFacts, IndexKind, Indexes, TurnFacts};
-use crate::paths::{LogFile, LogKind, join_names};
-use crate::scenes::{is_start, started_scene};
+use crate::paths::{LogFile, LogKind, join_names, scene_path};
+use crate::scenes::{is_start, scene_id_of, started_scene};
 use crate::session::Session;
 use crate::state::Scope;
 use crate::turn::Event;
-use everturn_json::names::FilePath;
-use everturn_store::{Step, StoreError};
+use everturn_json::names::{FilePath, SceneId};
+use everturn_store::{Step, StoreError, read_optional};
 use everturn_value::delta::{Delta, DeltaOp};
 use everturn_value::tree::JsonTree;
 
@@ -56,8 +56,18 @@ pub(crate) fn add_turn(indexes: &mut Indexes, row: &IndexedTurn<'_>) {
         indexes.add_group(&GroupFacts { turn: change.turn, file, scope, ops: &ops });
     }
     let scene = row.changes.iter().rev().find_map(|(change, _)| started_scene(change));
+    let scopes = row.changes.iter().filter(|(change, _)| change.group.scope == Scope::Scene);
+    let deltas = scopes.flat_map(|(change, _)| &change.group.deltas);
+    let wholes: Vec<&Delta> = deltas.filter(|delta| delta.path.segments().is_empty()).collect();
+    // Scenes that an undo leaves or restores show their turns themselves.
+    for side in wholes.iter().flat_map(|delta| [&delta.previous, &delta.value]).flatten() {
+        let last = side.text_at(&["time", "turnRange", "1"]);
+        if let Some((id, last)) = scene_id_of(side).zip(last) {
+            indexes.set_scene_end(&id, last.parse().ok());
+        }
+    }
     if row.changes.iter().any(|(change, _)| ends_scene(change)) {
-        match (scene, row.scene) {
+        match (scene, row.scene.filter(|_| wholes.is_empty())) {
             // The turn belongs to the scene that it starts; the previous one has ended.
             (Some(_), _) => indexes.end_newest_scene(turn),
             (None, Some(scene)) => indexes.end_scene(scene, turn),
@@ -70,6 +80,11 @@ pub(crate) fn add_turn(indexes: &mut Indexes, row: &IndexedTurn<'_>) {
         indexes.start_scene(&text(&["sceneId"]), &text(&["type"]), turn, &place);
     } else if row.events.iter().any(is_start) {
         indexes.start_scene(row.scene.unwrap_or_default(), "", turn, "");
+    } else if let Some(id) = row.scene.filter(|_| wholes.is_empty()) {
+        // Another program has started it without saying so.
+        if !indexes.has_scene(id) {
+            indexes.start_scene(id, "", turn, "");
+        }
     }
 }
 
@@ -117,7 +132,24 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
             changes: &made,
             scene: turn.scene.as_deref(),
         };
+        let is_new = row.scene.is_some_and(|id| !indexes.has_scene(id));
         add_turn(indexes, &row);
+        if let Some(id) = row.scene.filter(|_| is_new) {
+            describe_scene(session, indexes, id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds what the file of a scene says about it, if the changes do not.
+fn describe_scene(session: &Session, indexes: &mut Indexes, id: &str) -> Result<(), GameError> {
+    let path = SceneId::parse(id).ok().and_then(|id| scene_path(&session.dir, &id).ok());
+    let Some(path) = path else { return Ok(()) };
+    let text =
+        read_optional(&session.store, &path)?.and_then(|bytes| String::from_utf8(bytes).ok());
+    if let Some(scene) = text.and_then(|text| JsonTree::parse(text).ok()) {
+        let text = |path: &[&str]| scene.string_at(path).unwrap_or_default();
+        indexes.describe_scene(id, &text(&["type"]), &text(&["location", "id"]));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::GameWriter;
 use super::turns::replace;
 use crate::error::GameError;
 use crate::meta::{GameMeta, stamp};
-use crate::paths::{DocumentFile, SnapshotFile};
+use crate::paths::{DocumentFile, LogFile, LogKind, SnapshotFile};
 use crate::scenes::END;
 use crate::snapshot::{self, Snapshot, SnapshotFacts, SnapshotHeader, SnapshotReason};
 use crate::state::{GameState, StateTexts};
@@ -89,22 +89,25 @@ impl GameWriter {
         let file = rules.snapshot_file(self.session.turn);
         let path = file.path(&self.session.dir);
         let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
-        let (told, from, deltas) = match self.snapshot_of_turn(file, &path)? {
-            // A snapshot that is taken again keeps its reason: the end of a scene, the start.
-            Some((snapshot, facts)) => {
-                let from = facts.from.and_then(|id| {
-                    let turn = SnapshotFile::parse(&format!("{id}.json"))?.turn;
-                    Some((id, turn))
-                });
-                (snapshot.reason, from, facts.deltas.unwrap_or(0))
-            }
-            None => {
-                let last = last.filter(|turn| *turn < file.turn);
-                let from = last.map(|turn| (rules.snapshot_file(turn).id(), turn));
-                let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]);
-                (reason.clone(), from, deltas.unwrap_or(0))
-            }
-        };
+        let known = self.snapshot_of_turn(file, &path)?;
+        let base = self.foreign_base.is_some();
+        let (told, from, deltas) =
+            match known.filter(|(known, _)| !base || known.state.is_same(&self.state)) {
+                // A snapshot that is taken again keeps its reason: the end of a scene, the start.
+                Some((snapshot, facts)) => {
+                    let from = facts.from.and_then(|id| {
+                        let turn = SnapshotFile::parse(&format!("{id}.json"))?.turn;
+                        Some((id, turn))
+                    });
+                    (snapshot.reason, from, facts.deltas.unwrap_or(0))
+                }
+                None => {
+                    let last = last.filter(|turn| *turn < file.turn && !base);
+                    let from = last.map(|turn| (rules.snapshot_file(turn).id(), turn));
+                    let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]);
+                    (reason.clone(), from, deltas.unwrap_or(0))
+                }
+            };
         let session = self.session.id.as_str();
         let header = SnapshotHeader { file, session, now, reason: &told, from, deltas };
         let (text, texts) = snapshot::write(&header, &self.state);
@@ -113,6 +116,9 @@ impl GameWriter {
             self.meta.put(&["files", "latestSnapshot"], &format!("snapshots/{}", file.render()));
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
             self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
+            if base {
+                self.meta.put(&["stateFiles", "adoptedAt"], &file.turn);
+            }
             steps.extend(self.state_files(&texts, now)?);
             if with_indexes {
                 self.indexes()?;
@@ -154,7 +160,8 @@ impl GameWriter {
 
     /// Writes the state files and the indexes.
     pub(super) fn write_all(&mut self, now: Timestamp) -> Result<(), GameError> {
-        if !self.session.rules().defers_states() {
+        // A session of another program stays as it is until something is stored in it.
+        if !self.session.rules().defers_states() || self.foreign_base.is_some() {
             return Ok(());
         }
         self.commit_plan(|game| {
@@ -176,6 +183,7 @@ impl GameWriter {
             Ok(done)
         });
         if done.is_ok() {
+            self.foreign_base = None;
             self.state_turn = self.session.turn;
             self.session.meta = Some(self.meta.clone());
             self.session.invalidate_files();
@@ -197,6 +205,13 @@ impl GameWriter {
         let (state, turn) = (&self.state, self.session.turn);
         let mut steps = write_states(&dir, state, texts, turn, &mut self.meta, now)?;
         steps.push(replace(DocumentFile::Meta.in_dir(&dir), self.meta.to_bytes()));
+        // The metadata name the current logs, and other programs expect them to exist.
+        for (log, tape) in [(LogKind::Turns, self.turns), (LogKind::Deltas, self.deltas)] {
+            let file = LogFile::current(log, tape.first).path(log, &dir);
+            if tape.bytes == 0 && self.session.store.stat(&file)?.is_none() {
+                steps.push(replace(file, Vec::new()));
+            }
+        }
         Ok(steps)
     }
 }

@@ -7,6 +7,7 @@ use super::{GameWriter, TurnOutcome};
 use crate::changes::{ChangeRecord, touches};
 use crate::error::GameError;
 use crate::paths::{LogKind, scene_file};
+use crate::portable::{is_special, rewrite};
 use crate::scenes::scene_id_of;
 use crate::state::Scope;
 use crate::turn::{Event, TurnInput, TurnLineParts};
@@ -63,7 +64,8 @@ impl GameWriter {
                 let TurnDraft { turn, time, events, changes, .. } = draft;
                 let rotated = self.turns.first > turn || self.deltas.first > turn;
                 self.session.turn = turn;
-                if draft.moved {
+                if draft.moved || self.foreign_base.is_some() {
+                    self.foreign_base = None;
                     self.state_turn = turn;
                     self.session.meta = Some(self.meta.clone());
                 }
@@ -203,12 +205,16 @@ impl GameWriter {
 
     /// Applies all changes to the state, or none. Returns the scenes that were left, in their final form.
     fn apply(&mut self, changes: &mut [ChangeRecord]) -> Result<Vec<JsonTree>, GameError> {
+        let portable = self.session.rules().keeps_metadata();
         let mut number = 1;
         let mut left = Vec::new();
         for at in 0..changes.len() {
             let (done, rest) = changes.split_at_mut(at);
             let Some(change) = rest.first_mut() else { break };
             let scene = self.state.scene.clone();
+            let scope = change.group.scope;
+            let special: Vec<bool> =
+                change.group.deltas.iter().map(|delta| is_special(scope, delta)).collect();
             if let Err((place, source)) = self.state.apply(&mut change.group) {
                 let scope = change.group.scope.to_string();
                 self.revert_changes(done)?;
@@ -218,6 +224,9 @@ impl GameWriter {
                 left.push(scene);
             }
             number += change.group.deltas.len();
+            if let Some(after) = self.state.get(scope).filter(|_| portable) {
+                rewrite(&mut change.group, &special, after);
+            }
         }
         Ok(left)
     }

@@ -15,7 +15,7 @@ use everturn_json::names::FilePath;
 use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
 use everturn_session::marks;
 use everturn_session::model::carried::{carried_entries, restore_entry};
-use everturn_session::model::{Entry, EntryKind, Mark, SessionState, StateChange};
+use everturn_session::model::{Entry, EntryExtras, EntryKind, Mark, SessionState, StateChange};
 use everturn_value::tree::JsonTree;
 
 /// The only scope of the state: the metadata of the session.
@@ -143,6 +143,7 @@ fn entries(row: &MessageRow, before: u64) -> Vec<Entry> {
             speaker: speaker.clone(),
             kind: part.kind,
             text: part.text,
+            extras: EntryExtras::default(),
             raw: raw.clone(),
         };
         match carried.first() {

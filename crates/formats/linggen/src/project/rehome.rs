@@ -9,6 +9,7 @@ use super::{Project, ProjectLocation, locate, unnamed_project};
 use crate::document::JsonDocument;
 use crate::encoding::ProjectPath;
 use crate::error::LinggenError;
+use crate::missions::missions;
 use crate::paths::ProjectPart;
 use everturn_json::names::FilePath;
 use everturn_store::{Durability, FileMode, Step, Store, StoreError};
@@ -26,6 +27,8 @@ pub struct RehomePlan {
     pub moves: Vec<(FilePath, FilePath)>,
     /// Files that stay where they are, because their names are taken at the target.
     pub stays: Vec<FilePath>,
+    /// Missions that end, because a newer one is active.
+    pub ends: Vec<FilePath>,
 }
 
 /// Plans the move of a project to another path; changes nothing.
@@ -56,6 +59,7 @@ pub fn plan_rehome(
         dir: FilePath::root(),
         moves: Vec::new(),
         stays: Vec::new(),
+        ends: Vec::new(),
     };
     match locate(store, to)? {
         ProjectLocation::Free(dir) => {
@@ -92,7 +96,22 @@ fn merge(store: &Arc<dyn Store>, plan: &mut RehomePlan) -> Result<(), LinggenErr
             }
         }
     }
+    plan.ends = surplus_missions(store, &[&plan.from.dir, &plan.dir])?;
     Ok(())
+}
+
+/// The active missions of projects that become one, except the newest.
+fn surplus_missions(
+    store: &Arc<dyn Store>,
+    projects: &[&FilePath],
+) -> Result<Vec<FilePath>, LinggenError> {
+    let mut active = Vec::new();
+    for project in projects {
+        let found = missions(store, project)?.missions;
+        active.extend(found.into_iter().filter(|mission| mission.active));
+    }
+    active.sort_by_key(|mission| std::cmp::Reverse(mission.created));
+    Ok(active.into_iter().skip(1).map(|mission| mission.file).collect())
 }
 
 /// Moves a project to another path, in one commit. Sessions, runs and missions keep their ids.
@@ -114,12 +133,43 @@ pub fn rehome(
     // A directory that is moved as a whole is changed first, and takes its documents with it.
     let documents = if whole { &plan.from.dir } else { &plan.dir };
     let mut steps = owner_steps(store, &plan, documents, now)?;
+    for file in &plan.ends {
+        let Some(mut mission) = JsonDocument::read(store, file)? else { continue };
+        mission.set("active", &false)?;
+        steps.push(mission.step(FileMode::Default));
+    }
     steps.extend(
         plan.moves.iter().map(|(from, to)| Step::Rename { from: from.clone(), to: to.clone() }),
     );
+    let leftover = if whole { None } else { leftover_step(store, &plan)? };
     writer.commit(steps, Durability::Synced)?;
+    // A crash before this leaves an empty project, which moves with the next rehome.
+    if let Some(leftover) = leftover {
+        writer.commit(vec![leftover], Durability::Synced)?;
+    }
     writer.release()?;
     Ok(plan)
+}
+
+/// The step that removes the directory of a project after all of its contents have moved. If anything else is in it, it
+/// stays.
+fn leftover_step(store: &Arc<dyn Store>, plan: &RehomePlan) -> Result<Option<Step>, LinggenError> {
+    if plan.dir == plan.from.dir {
+        return Ok(None);
+    }
+    let documents = [ProjectPart::Info, ProjectPart::Owner].map(|part| part.of(&plan.from.dir));
+    for entry in store.list(&plan.from.dir)?.entries {
+        let path = plan.from.dir.join(&entry.name);
+        if documents.contains(&path) {
+            continue;
+        }
+        let is_emptied = |part: &ProjectPart| part.of(&plan.from.dir) == path;
+        let stays = plan.stays.iter().any(|file| file.is_within(&path));
+        if stays || !ProjectPart::DIRS.iter().any(is_emptied) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Step::Remove { path: plan.from.dir.clone() }))
 }
 
 /// The steps that record the new path of the project, and the former one.

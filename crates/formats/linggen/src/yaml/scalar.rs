@@ -124,7 +124,23 @@ fn is_something_else(text: &str) -> bool {
     let special = matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN");
     let number = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && unsigned.parse::<f64>().is_ok_and(f64::is_finite);
-    based || special || number || digits(unsigned, 10)
+    based || special || number || digits(unsigned, 10) || is_date(text)
+}
+
+/// Whether other readers take a text for a date: `2024-01-01`, also with a time.
+fn is_date(text: &str) -> bool {
+    let end = text.find(['T', 't', ' ']).unwrap_or(text.len());
+    let parts: Vec<&str> = text.get(..end).unwrap_or_default().split('-').collect();
+    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+    matches!(lengths.as_slice(), [4, 1..=2, 1..=2])
+        && parts.iter().all(is_number)
+        && text.get(end..).is_none_or(|rest| {
+            rest.is_empty()
+                || rest
+                    .trim_start_matches(['T', 't', ' '])
+                    .starts_with(|c: char| c.is_ascii_digit())
+        })
 }
 
 fn can_be_plain(text: &str) -> bool {

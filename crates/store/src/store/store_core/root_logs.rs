@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::StoreCore;
 use super::reserve::{fill_reserve, lock_recovery, recover_with_reserve};
-use crate::disk::{DiskLock, LockMode};
+use crate::disk::{Disk, DiskLock, FileAccess, FilePermissions, FileStat, LockMode};
 use crate::store::StoreError;
 use crate::store::disk_ops::{ensure_dir, remove_stale_temp};
 use crate::store::disk_view::{all_blocked, blocked_finding};
@@ -146,6 +146,7 @@ pub(in crate::store) fn ensure_log(core: &mut StoreCore) -> Result<(), StoreErro
         return Ok(());
     }
     ensure_dir(&*core.disk, &known_own_path(&["wal"]), &mut Vec::new())?;
+    hide_from_git(&*core.disk);
     let numbers = LogNumber::list_logs(&*core.disk)?;
     for number in &numbers {
         if number.is_closed_by_other_user(&*core.disk)? {
@@ -189,4 +190,22 @@ pub(in crate::store) fn ensure_log(core: &mut StoreCore) -> Result<(), StoreErro
         }
     }
     Ok(())
+}
+
+/// What keeps everything in the own directory out of a repository around it.
+const IGNORED: &[u8] = b"*\n";
+
+/// Tells git to ignore the own directory, whose logs hold what users have removed from their files. A root works without
+/// it, so a failure is ignored, and the next new log tries again.
+fn hide_from_git(disk: &dyn Disk) {
+    let file = known_own_path(&[".gitignore"]);
+    let is_whole =
+        |stat: Option<FileStat>| stat.is_some_and(|stat| stat.len == IGNORED.len() as u64);
+    if disk.stat(&file).is_ok_and(is_whole) {
+        return;
+    }
+    drop(disk.create(&file, FilePermissions::Default));
+    if let Ok(opened) = disk.open(&file, FileAccess::Write) {
+        drop(opened.write_at(0, IGNORED));
+    }
 }

@@ -10,6 +10,7 @@ use crate::meta::{GameMeta, stamp};
 use crate::paths::{DocumentFile, LogFile, LogKind, scene_path};
 use crate::scenes::{is_start, scene_id_of, started_scene};
 use crate::session::Session;
+use crate::snapshot::{self, SnapshotHeader, SnapshotReason};
 use crate::state::{GameState, Scope};
 use crate::turn::{Event, TurnInput};
 use crate::writer::maintenance::write_states;
@@ -18,7 +19,7 @@ use crate::writer::{BYTES_PER_FILE, GameWriter, LONGEST_PAUSE, LogSegment, TURNS
 use everturn_json::names::{FilePath, SceneId};
 use everturn_store::Step;
 use everturn_value::document::JsonStyle;
-use everturn_value::tree::JsonTree;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// Returns the steps that belong to the commit of a turn besides its lines.
 pub(super) fn turn_files(
@@ -31,11 +32,45 @@ pub(super) fn turn_files(
     let mut steps = Vec::new();
     rotate(game, draft.turn, &mut steps);
     note_turn(game, input, draft, scene, now);
-    if draft.moved {
+    if let Some(base) = &game.foreign_base {
+        let steps_of_base = adopt(&game.session, base, draft.turn - 1, &mut game.meta, now)?;
+        if !steps_of_base.is_empty() {
+            let own = draft.changes.iter().map(|change| change.group.deltas.len()).sum::<usize>();
+            game.meta.put(&["deltaStats", "deltasSinceSnapshot"], &own);
+        }
+        steps.extend(steps_of_base);
+    }
+    if draft.moved || game.foreign_base.is_some() {
         steps.extend(scene_steps(game, draft, now)?);
     }
     steps.push(replace(DocumentFile::Meta.in_dir(&game.session.dir), game.meta.to_bytes()));
     Ok(steps)
+}
+
+/// Returns the steps that make the state of a session which another program has written the base of what follows: its
+/// own snapshots have no checksums, and its changes need not start its scenes.
+fn adopt(
+    session: &Session,
+    base: &GameState,
+    turn: u64,
+    meta: &mut GameMeta,
+    now: Timestamp,
+) -> Result<Vec<Step>, GameError> {
+    let file = session.rules().snapshot_file(turn);
+    let path = file.path(&session.dir);
+    meta.put(&["stateFiles", "adoptedAt"], &turn);
+    let known = match session.store.stat(&path)? {
+        Some(_) => session.load_snapshot(&path)?.ok(),
+        None => None,
+    };
+    if known.is_some_and(|known| known.state.is_same(base)) {
+        return Ok(Vec::new());
+    }
+    let (id, reason) = (session.id.as_str(), &SnapshotReason::Other("adopted".to_owned()));
+    let header = SnapshotHeader { file, session: id, now, reason, from: None, deltas: 0 };
+    meta.put(&["files", "latestSnapshot"], &format!("snapshots/{}", file.render()));
+    meta.put(&["deltaStats", "lastSnapshotTurn"], &turn);
+    Ok(vec![replace(path, snapshot::write(&header, base).0.into_bytes())])
 }
 
 /// Returns the steps for the scenes that a turn leaves, and for the states. They belong to the commit of the turn:
@@ -132,6 +167,33 @@ fn note_turn(
     if touches(changes, Scope::Player, "location", 2) {
         game.meta.note_place(&game.state);
     }
+}
+
+/// Recounts the metadata of a session that another program has written, or has appended to.
+pub(super) fn recount(
+    session: &Session,
+    meta: &mut GameMeta,
+    state: &GameState,
+) -> Result<(), GameError> {
+    for group in ["current", "files", "deltaStats", "stats"] {
+        if meta.tree.value_at(&[group]).is_none_or(|it| it.kind() != ValueKind::Object) {
+            meta.put_tree(&[group], JsonTree::object());
+        }
+    }
+    let played = meta.number(&["stats", "playTimeMinutes"]);
+    let has_millis = meta.number(&["stats", "playTimeMs"]).is_some();
+    let last = session.files()?.snapshots_until(session.turn).next().map(|(file, _)| *file);
+    let snapshot = last.map_or(0, |file| file.turn);
+    TurnTotals::count(session, session.turn, snapshot)?.note(meta, session.turn, state);
+    if let Some(minutes) = played.filter(|_| !has_millis) {
+        // It may count more than the times of the turns show.
+        meta.put(&["stats", "playTimeMinutes"], &minutes);
+        meta.put(&["stats", "playTimeMs"], &minutes.saturating_mul(60_000));
+    }
+    let name = last.map(|file| format!("snapshots/{}", file.render()));
+    meta.put(&["files", "latestSnapshot"], &name);
+    meta.put(&["deltaStats", "lastSnapshotTurn"], &snapshot);
+    Ok(())
 }
 
 /// Recounts the metadata of a session that is truncated to a turn, and returns the steps for its state files.

@@ -1,0 +1,95 @@
+//! `everturn linggen session`: renames and clears sessions.
+
+use everturn::format::Operation;
+use everturn::linggen::{FORMAT, LinggenWriter, SessionLocation, clear_messages};
+use everturn::names::SessionId;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::{EarlyExit, Error};
+use crate::exit::Exit;
+use crate::linggen::retry_linggen;
+use crate::output::{Output, count_noun};
+use crate::sessions::FoundSession;
+use crate::settings;
+
+/// Rename or clear a session of Linggen
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn linggen session rename sess-1700000000-abc12345 'Fix login bug'
+  everturn linggen session clear sess-1700000000-abc12345
+
+Output with --json:
+  rename  {"session":"sess-…","title":"Fix login bug"}
+  clear   {"session":"sess-…","messages":12,"kept":"…"}"#)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: SessionCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum SessionCommand {
+    /// Set the title of a session
+    #[command(after_help = "\
+Examples:
+  everturn linggen session rename sess-1700000000-abc12345 'Fix login bug'")]
+    Rename {
+        /// The session: its ID, a path, or `latest`
+        session: String,
+
+        /// The title
+        title: String,
+    },
+    /// Move all messages of a session to the trash
+    #[command(after_help = "\
+Examples:
+  everturn linggen session clear sess-1700000000-abc12345")]
+    Clear {
+        /// The session: its ID, a path, or `latest`
+        session: String,
+    },
+}
+
+fn location(found: &FoundSession) -> Result<SessionLocation, Error> {
+    if found.layout != FORMAT {
+        return Err(found.layout.unsupported("this command").into());
+    }
+    found.editing(Operation::Write)?;
+    Ok(SessionLocation { id: SessionId::parse(&found.place.id)?, dir: found.place.path.clone() })
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    match &args.what {
+        SessionCommand::Rename { session, title } => {
+            let found = context.find_to_write(session)?;
+            let (place, store) = (location(&found)?, found.root.store());
+            retry_linggen(|| {
+                let writer = LinggenWriter::open(&store, &place)?;
+                writer.set_title(title)?;
+                writer.release()
+            })?;
+            if context.json {
+                let answer = json!({"session": found.place.id, "title": title});
+                writeln!(context.out, "{answer}")?;
+            }
+            found.root.close()?;
+        }
+        SessionCommand::Clear { session } => {
+            let found = context.find_to_write(session)?;
+            let (place, store) = (location(&found)?, found.root.store());
+            let cleared = retry_linggen(|| clear_messages(&store, &place, settings::now()))?;
+            let kept = cleared.kept.as_ref().map(|kept| found.root.shown(kept));
+            if context.json {
+                let id = &found.place.id;
+                let answer = json!({"session": id, "messages": cleared.messages, "kept": kept});
+                writeln!(context.out, "{answer}")?;
+            } else {
+                let count = count_noun(cleared.messages, "message", "messages");
+                let kept = kept.map_or_else(String::new, |kept| format!(" to {kept}"));
+                Output::status(&format!("moved {count}{kept}"));
+            }
+            found.root.close()?;
+        }
+    }
+    Ok(Exit::Success)
+}
