@@ -330,11 +330,15 @@ fn a_damaged_byte_costs_at_most_its_line() {
                 let last = line + usize::from(text[at_byte] == b'\n');
                 let is_hit = |hit: usize| (line..=last).contains(&hit);
                 let shifts = |leaf: &Leaf| {
+                    // An element of an array that is lost moves the later ones.
                     leaves.iter().any(|other| {
-                        is_hit(other.line)
-                            && other.path.len() > 1
-                            && leaf.path.starts_with(&other.path[..other.path.len() - 1])
-                            && leaf.path[other.path.len() - 1].parse::<usize>().is_ok()
+                        let is_lost = is_hit(other.line) || other.above.iter().copied().any(is_hit);
+                        let same = leaf.path.iter().zip(&other.path);
+                        let depth = same.take_while(|(one, other)| one == other).count();
+                        let is_index = |path: &[String]| {
+                            path.get(depth).is_some_and(|key| key.parse::<usize>().is_ok())
+                        };
+                        is_lost && is_index(&leaf.path) && is_index(&other.path)
                     })
                 };
                 for leaf in &leaves {

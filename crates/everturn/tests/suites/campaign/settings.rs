@@ -146,6 +146,7 @@ fn settings_that_the_document_lacks_have_their_defaults() {
         ("rules.hp_zero_ends_game", json!(true)),
         (CHECKPOINTS, json!(0)),
         ("dialog.auto_type_enabled", json!(true)),
+        ("dialog.conflict_text_checks_enabled", json!(true)),
     ];
     assert_eq!(shown, expect);
 }

@@ -41,7 +41,7 @@ pub(super) fn document(
                 let reason = "there are no rows, changes or checkpoints to restore it from";
                 return Err(CampaignError::damaged(&file, reason));
             }
-            let generation = Generation::of(&remains.tree);
+            let generation = generation_of(&remains.tree, None);
             let party = CampaignView::new(&remains.tree).party();
             let party = if party.is_empty() { NewCampaign::default().party } else { party };
             let new = NewCampaign { party, generation, ..NewCampaign::default() };
@@ -121,6 +121,20 @@ fn apply_changes(mut state: JsonTree, changes: &[ChangeRecord]) -> Option<JsonTr
     Some(state)
 }
 
+/// Returns the generation of a document of which only a part is left: the part that tells it may be missing.
+fn generation_of(remains: &JsonTree, last: Option<&JsonTree>) -> Generation {
+    let says = |key: &str| last.is_some_and(|row| row.value_at(&["state_summary", key]).is_some());
+    let has_setting = |path: &[&str]| remains.value_at(path).is_some();
+    let is_second = says("inventories")
+        || has_setting(&["settings_snapshot", "characters"])
+        || has_setting(&["settings_snapshot", "dialog", "strict_semantic_guard"]);
+    match Generation::of(remains) {
+        Generation::First | Generation::Between if is_second => Generation::Second,
+        Generation::First if says("positions_parent") => Generation::Between,
+        found => found,
+    }
+}
+
 /// Returns an approximation from the rows alone. `remains` is what is left of the damaged document.
 fn from_rows(
     campaign: &Campaign,
@@ -130,12 +144,7 @@ fn from_rows(
     let party = characters(last);
     let actor = last.string_at(&["state_summary", "active_actor_id"]);
     let actor = actor.filter(|actor| party.contains(actor));
-    let has = |key: &str| last.value_at(&["state_summary", key]).is_some();
-    let generation = match Generation::of(&remains.tree) {
-        Generation::First if has("inventories") => Generation::Second,
-        Generation::First if has("positions_parent") => Generation::Between,
-        found => found,
-    };
+    let generation = generation_of(&remains.tree, Some(last));
     let new = NewCampaign { party, actor, generation, ..NewCampaign::default() };
     let first = campaign.rows()?.next().transpose()?;
     let time = first.and_then(|first| first.row.string_at(&["timestamp"])).unwrap_or_default();
