@@ -37,7 +37,8 @@ impl Context {
 
     /// Returns an Everturn command for the same root.
     pub(crate) fn next_command(&self, words: &str) -> String {
-        match self.named_root() {
+        let root = self.root.as_ref().filter(|_| self.is_root_named || self.layout.is_none());
+        match root {
             Some(root) => format!("everturn {words} --root {}", root.display()),
             None => format!("everturn {words}"),
         }

@@ -81,7 +81,8 @@ pub(crate) fn open_home(context: &mut Context) -> Result<OpenRoot, Error> {
 /// Opens Linggen's home for reading; `None` if it does not exist yet.
 pub(crate) fn open_home_if_present(context: &mut Context) -> Result<Option<OpenRoot>, Error> {
     require_format(context, FORMAT)?;
-    if !context.root_dir()?.exists() {
+    // A root that the user named must be there.
+    if context.named_root().is_none() && !context.root_dir()?.exists() {
         return Ok(None);
     }
     context.open_root().map(Some)

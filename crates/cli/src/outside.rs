@@ -19,12 +19,16 @@ use crate::{settings, store_errors};
 const DIRECTORY: &str = "outside";
 
 /// Returns where the log of a directory is kept. `None` if the directory has a log of its own, as every root has, or if
-/// the user has no home.
+/// the user has no home directory to keep it in.
 fn own_dir(dir: &Path) -> Option<PathBuf> {
     if dir.join(OWN_DIR).join("wal").is_dir() {
         return None;
     }
     let home = settings::home(&home::EVERTURN, None).ok()?.state_dir;
+    let above = home.parent().filter(|above| !above.as_os_str().is_empty());
+    if above.is_some_and(|above| !above.is_dir()) {
+        return None;
+    }
     let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let name = format!("{:016x}", checksum(&[real.as_os_str().as_encoded_bytes()]));
     Some(home.join(OWN_DIR).join(DIRECTORY).join(name))

@@ -318,7 +318,7 @@ pub(crate) fn all_sources() -> Result<Vec<SourceLocation>, Error> {
 /// Returns the sources to use: the named root, otherwise all known sources.
 pub(crate) fn selected_sources(context: &Context) -> Result<Vec<SourceLocation>, Error> {
     let name = context.layout.as_deref();
-    if let Some(root) = context.named_root() {
+    if let Some(root) = agent_homes::root_for(context, name) {
         return Ok(vec![SourceLocation {
             origin: SourceOrigin::Named,
             ..SourceLocation::own(root)

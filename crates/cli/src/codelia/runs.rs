@@ -29,7 +29,13 @@ pub(crate) fn list(
     most: usize,
 ) -> Result<(), EarlyExit> {
     // A home that does not exist yet has no runs.
-    let Some(store) = home.state_store_if_present()? else { return Ok(()) };
+    let store = match context.named_root() {
+        Some(_) => home.state_store()?,
+        None => match home.state_store_if_present()? {
+            Some(store) => store,
+            None => return Ok(()),
+        },
+    };
     let codelia = CodeliaHome::new(store);
     for run in RunLogs::new(&codelia).list(session, most).map_err(Error::from)? {
         let path = home.dirs.state_dir.join(run.path.as_str());

@@ -129,7 +129,7 @@ impl Args {
         let mut options = self.options();
         let is_linggen = layout == everturn::linggen::FORMAT;
         if self.project.is_some() || (is_linggen && fields.value_at(&["project"]).is_none()) {
-            let project = linggen::existing_project_path(self.project.as_deref())?;
+            let project = linggen::project_path(self.project.as_deref())?;
             options.push((everturn::linggen::FORMAT, "project", project.as_str().into()));
         }
         if let Some(title) = &self.title {

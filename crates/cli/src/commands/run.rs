@@ -4,7 +4,6 @@ use super::Context;
 use crate::agent_homes::{AgentKind, home_of};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::{codelia, linggen};
 

@@ -16,6 +16,7 @@ use super::candidates::{
 };
 use super::lookup_errors::{ambiguous, incomplete, listed, no_session, unknown};
 use super::{FoundSession, MOVE_TRIES};
+use crate::agent_homes;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -39,12 +40,13 @@ impl Context {
     /// the intended session is gone.
     pub(super) fn find(&self, name: &str, access: RootAccess) -> Result<FoundSession, Error> {
         let is_path = is_path(name);
-        if is_path && self.named_root().is_none() {
+        let root = agent_homes::root_for(self, self.layout.as_deref());
+        if is_path && root.is_none() {
             return self.find_around(Path::new(name), access);
         }
         let (kind, id) = kind_and_id(name);
         let is_one = |path: &Path| path.is_file() || campaign_at(path).is_some();
-        let here = self.named_root().is_none() && is_one(Path::new(name));
+        let here = root.is_none() && is_one(Path::new(name));
         let roots = match open_sources(self, access) {
             Err(_) if here => return self.find_around(Path::new(name), access),
             roots => roots?,
@@ -105,7 +107,7 @@ impl Context {
     /// path takes precedence, the prefix of an ID comes last.
     pub(super) fn is_session(&self, name: &str, session: &str) -> Result<bool, Error> {
         let below =
-            |name: &str| self.named_root().map_or(PathBuf::from(name), |root| root.join(name));
+            |name: &str| self.root.as_ref().map_or(PathBuf::from(name), |root| root.join(name));
         if Path::new(name).exists() || below(name).exists() {
             return Ok(true);
         }

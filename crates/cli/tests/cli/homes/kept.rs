@@ -159,7 +159,14 @@ fn the_root_of_everturn_does_not_redirect_the_homes_of_agents() {
     user.ok("mission set watch", "");
     user.ok("new game --id g", "");
     assert!(user.path("data/sessions").is_dir() && !user.path("data/projects").exists());
-    for words in ["ls --layout codelia", "ls --layout linggen", "ls", "check", "show c"] {
+    for words in [
+        "ls --layout codelia",
+        "ls --layout linggen",
+        "ls",
+        "check",
+        "check --layout codelia",
+        "show c --layout codelia",
+    ] {
         user.ok(words, "");
     }
     assert!(user.ok("ls", "").contains("g"));

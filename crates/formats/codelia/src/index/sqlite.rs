@@ -261,9 +261,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a%20?b#c.db");
         Connection::open(&file).unwrap().execute_batch(OLD).unwrap();
-        let beside = dir.path().join("a%20?b#c.db-shm");
-        #[expect(clippy::disallowed_methods, reason = "the test makes the obstacle")]
-        std::fs::create_dir(&beside).unwrap();
+        let mut obstacle = tempfile::Builder::new();
+        let obstacle = obstacle.prefix("a%20?b#c.db-shm").rand_bytes(0).tempdir_in(dir.path());
+        let _obstacle = obstacle.unwrap();
         assert!(SqliteIndex::open_read_only(&file).is_err());
         let row = SqliteIndex::open_immutable(&file).unwrap().row("old").unwrap().unwrap();
         assert_eq!(row.invoke_seq, Some(4));
