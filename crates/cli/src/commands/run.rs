@@ -137,18 +137,22 @@ fn print_run(context: &mut Context, run: &str) -> Result<(), EarlyExit> {
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let home = home_of(context)?;
-    let is_codelia = match home.agent {
-        AgentKind::Codelia => true,
-        AgentKind::Linggen => false,
+fn has_codelia_runs(agent: AgentKind) -> Result<bool, EarlyExit> {
+    match agent {
+        AgentKind::Codelia => Ok(true),
+        AgentKind::Linggen => Ok(false),
         AgentKind::Everturn => {
             let what = "Everturn's own home has no runs";
-            return Err(Error::new(Exit::Request, what)
+            Err(Error::new(Exit::Request, what)
                 .hint("choose a home with runs, such as --layout codelia")
-                .into());
+                .into())
         }
-    };
+    }
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let home = home_of(context)?;
+    let is_codelia = has_codelia_runs(home.agent)?;
     match &args.what {
         RunCommand::List { session, limit } => {
             let session = session_id(context, session.as_deref())?;

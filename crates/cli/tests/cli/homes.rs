@@ -39,7 +39,7 @@ impl User {
     }
 
     pub(super) fn read(&self, below: &str) -> String {
-        fs::read_to_string(self.path(below)).unwrap_or_else(|error| panic!("{below}: {error}"))
+        fs::read_to_string(self.path(below)).expect(below)
     }
 
     pub(super) fn write(&self, below: &str, text: &str) {
