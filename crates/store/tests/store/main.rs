@@ -6,6 +6,7 @@
 
 mod chains;
 mod crash;
+mod dead_writers;
 mod disks;
 mod failures;
 mod faults;
