@@ -1,13 +1,15 @@
 //! [`Bench`]: the setup that a disk is tested on: FUSE file, loop device, file system. Dropping it tears it down.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fuser::{BackgroundSession, Config, MountOption};
+use rustix::fs::OFlags;
 
 use crate::blocks::Blocks;
 use crate::error::{PowercutError, cannot};
@@ -27,6 +29,9 @@ pub(crate) enum Device {
 /// How often an operation that fails as busy is retried, and the pause between attempts.
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long another program may keep a file system mounted in its own namespace.
+const LONGEST_USE: Duration = Duration::from_secs(120);
 
 /// A recording disk with a file system on it.
 pub(crate) struct Bench {
@@ -104,6 +109,9 @@ impl Bench {
 
     /// Sets the content of the disk and mounts it.
     pub(crate) fn mount(&mut self, blocks: Blocks, device: Device) -> Result<(), PowercutError> {
+        for device in &self.devices {
+            await_free(device)?;
+        }
         self.disk.set(blocks);
         if self.system.kind == "btrfs" {
             // btrfs remembers disks by their contents, and prefers the newer of two that look alike.
@@ -150,6 +158,25 @@ impl Bench {
         }
         self.has_spacer = is_wanted;
         Ok(())
+    }
+}
+
+/// Waits until nothing has the file system of a device mounted. A program that was started in its own mount namespace
+/// takes a copy of every mount with it. As long as it runs, the kernel would show the old content at a new mount.
+fn await_free(device: &str) -> Result<(), PowercutError> {
+    let deadline = Instant::now() + LONGEST_USE;
+    loop {
+        let exclusive = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::EXCL.bits().cast_signed())
+            .open(device);
+        match exclusive {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                thread::sleep(PAUSE);
+            }
+            Err(error) => return Err(cannot(format!("open {device} for this test only"))(error)),
+        }
     }
 }
 

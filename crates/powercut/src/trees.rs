@@ -7,9 +7,10 @@ use std::path::Path;
 use crate::error::{PowercutError, cannot};
 use crate::model::Tree;
 
-/// Directories below a root that are ignored: Everturn's own bookkeeping. Databases of an agent's home are ignored too,
+/// Names below a root that are ignored: Everturn's own bookkeeping. Databases of an agent's home are ignored too,
 /// since they contain nothing that the logs do not.
 const OUTSIDE: &[&str] = &[
+    ".everturn/.gitignore",
     ".everturn/wal",
     ".everturn/locks",
     ".everturn/tmp",
@@ -52,7 +53,8 @@ pub(crate) fn tree(directory: &Path) -> Result<Tree, PowercutError> {
     if directory.exists() {
         visit(directory, "", &mut |path, content| {
             let is_outside = OUTSIDE.iter().any(|outside| {
-                path.strip_prefix(outside).is_some_and(|rest| rest.starts_with('/'))
+                path.strip_prefix(outside)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             });
             if !is_outside && !path.contains("/state.db") {
                 tree.insert(path, sum(&content));

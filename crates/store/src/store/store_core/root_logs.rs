@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::StoreCore;
 use super::reserve::{fill_reserve, lock_recovery, recover_with_reserve};
-use crate::disk::{Disk, DiskLock, FileAccess, FilePermissions, FileStat, LockMode};
+use crate::disk::{Disk, DiskLock, FileAccess, FilePermissions, LockMode, read_all};
 use crate::store::StoreError;
 use crate::store::disk_ops::{ensure_dir, remove_stale_temp};
 use crate::store::disk_view::{all_blocked, blocked_finding};
@@ -196,12 +196,12 @@ pub(in crate::store) fn ensure_log(core: &mut StoreCore) -> Result<(), StoreErro
 const IGNORED: &[u8] = b"*\n";
 
 /// Tells git to ignore the own directory, whose logs hold what users have removed from their files. A root works without
-/// it, so a failure is ignored, and the next new log tries again.
+/// it, so nothing waits for a flush, a failure is ignored, and the next new log restores a file that a power cut has
+/// damaged.
 fn hide_from_git(disk: &dyn Disk) {
     let file = known_own_path(&[".gitignore"]);
-    let is_whole =
-        |stat: Option<FileStat>| stat.is_some_and(|stat| stat.len == IGNORED.len() as u64);
-    if disk.stat(&file).is_ok_and(is_whole) {
+    let text = disk.open(&file, FileAccess::Read).and_then(|file| read_all(&*file));
+    if text.is_ok_and(|text| text == IGNORED) {
         return;
     }
     drop(disk.create(&file, FilePermissions::Default));
