@@ -54,7 +54,7 @@ fn a_list_reads_the_ends_of_logs_only() {
         put(&store, &format!("{dir}/session.yaml"), "id: x\n");
         let message =
             format!(r#"{{"content":"{}","timestamp":{}}}"#, "x".repeat(99), 1_800_000_000 - number);
-        put(&store, &format!("{dir}/messages.jsonl"), &format!("{message}\n").repeat(2000));
+        put(&store, &format!("{dir}/messages.jsonl"), format!("{message}\n").repeat(2000));
     }
     *watched.read.lock().unwrap() = 0;
     let (list, findings) = linggen().list(&store).unwrap();
