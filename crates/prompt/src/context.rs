@@ -11,8 +11,8 @@ mod order;
 mod render;
 mod select;
 
-pub use item::{ChatRole, ContextItem, ItemKind, ItemPosition, SelectionReason};
-pub use render::{CHAT_OVERHEAD, chat_json, prompt_text};
+pub use item::{CHAT_OVERHEAD, ChatRole, ContextItem, ItemKind, ItemPosition, SelectionReason};
+pub use render::{chat_json, prompt_text};
 pub use select::{
     ContextSelection, Conversation, ExcludedItem, ExclusionReason, IncludedItem, select_items,
 };
@@ -119,7 +119,7 @@ impl ContextWindow {
         ContextWindow { size, reserve, prompts: 0, vocabulary }.with_prompts(0)
     }
 
-    /// The same window with this many tokens of prompts, which are always told.
+    /// The same window with this many tokens of prompts, which are always included.
     pub fn with_prompts(self, prompts: usize) -> Result<ContextWindow, ContextError> {
         let ContextWindow { size, reserve, .. } = self;
         if reserve.saturating_add(prompts) >= size {

@@ -159,16 +159,13 @@ impl Args {
         reader: &dyn SessionReader,
     ) -> Result<ExportOptions, Error> {
         let mut choices = ExportOptions::defaults_for(format, self.style(own));
-        // Another style has its own defaults.
-        if self.style.is_none_or(|style| Some(style.as_str()) == own.style.as_deref()) {
-            let parts = [
-                (ExportPart::Metadata, own.metadata),
-                (ExportPart::Snapshots, own.snapshots),
-                (ExportPart::Ooc, own.ooc),
-            ];
-            for (part, wanted) in parts {
-                wanted.into_iter().for_each(|wanted| choices.set(part, wanted));
-            }
+        let parts = [
+            (ExportPart::Metadata, own.metadata),
+            (ExportPart::Snapshots, own.snapshots),
+            (ExportPart::Ooc, own.ooc),
+        ];
+        for (part, wanted) in parts {
+            wanted.into_iter().for_each(|wanted| choices.set(part, wanted));
         }
         for (parts, wanted) in [(&self.with, true), (&self.without, false)] {
             for part in parts {

@@ -104,6 +104,10 @@ def main():
         else:
             for _ in list(pending):
                 note(json.loads(process.stdout.readline()))
+    if not pending:
+        # A conversation that only reads writes nothing when it is closed.
+        number += 1
+        pending.append(number)
     send(process, [append(one) for one in pending] + [{"id": "end", "request": "close"}])
     for line in process.communicate()[0].decode().splitlines():
         answer = json.loads(line)

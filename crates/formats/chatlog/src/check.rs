@@ -92,7 +92,7 @@ pub fn check_log(
     let path = named.unwrap_or_else(|| file.clone());
     let log = ChatLog::open(&snapshot(store, &ChatPaths::of(&path)?.to_read())?, &path)?;
     let records = (log.overlay.messages.len() + log.overlay.snapshots.len()) as u64;
-    Ok((log.check()?, records))
+    Ok((check_everything(&log)?, records))
 }
 
 /// Checks everything in a chat log, and returns the findings.

@@ -6,6 +6,7 @@ use super::error::ChatError;
 use super::log::{ChatLog, Message};
 use super::paths::below;
 use super::tools::{Tool, ToolState};
+use super::writer::all_marks;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_prompt::card::{CardNames, CharacterCard};
 use everturn_prompt::context::{
@@ -180,7 +181,7 @@ impl ContextBuilder<'_> {
         let first = how.pins.is_empty() && how.strategy != ContextStrategy::Sliding;
         let mut pins = if first { vec![1] } else { how.pins.clone() };
         pins.retain(|pin| (1..=log.len()).contains(pin));
-        let marked: Vec<u64> = log.marks()?.iter().filter_map(|mark| mark.number).collect();
+        let marked: Vec<u64> = all_marks(log)?.iter().filter_map(|mark| mark.number).collect();
         let mut referenced = Vec::new();
         for tool in log.tools()?.0 {
             let noted = log.noted(&tool.id, log.last_place())?;

@@ -15,14 +15,15 @@
 //! [`ChatFormat`] maps all of it to the common model. The crate depends on `everturn-session`, on `everturn-prompt` for
 //! context windows, and on `everturn-external`, to leave the files of other programs alone.
 //!
-//! - `log`, `message_reader`, `content`: reads a chat log: the bytes of its document with the journal applied.
+//! - `log`, `content`: reads a chat log: the bytes of its document with the journal applied.
+//! - `queries`: what can be asked of a chat log as a whole.
 //! - `journal`, `fold`, `rewrite`, `edit`: the journal, and merging it into the document.
 //! - `survey`, `index`: one pass over a document, and the offsets that it found.
 //! - `writer`, `create`, `message`, `schema`: the writer, new chat logs, and the shape of every part.
 //! - `tools`, `tags`: support tools, and the tags that change them.
 //! - `branch`, `lifecycle`, `paths`: forks and rewinds, trash, file names.
 //! - `check`, `derived`: findings, and derived data after texts were replaced.
-//! - `repair`, `normalize`, `truncate`, `lost`, `rebuild`, `rebase`: repairs of damaged documents and stale journals.
+//! - `repair`, `normalize`, `truncate`, `lost`, `rebuild`: repairs of damaged documents.
 //! - `format`, `context_window`: the common model, and the messages that fit into a model's context window.
 //! - [`chatlog_import`], `import_store`: imports chat logs from a database, and stores them.
 //! - `error`: the errors of a chat log.
@@ -45,10 +46,9 @@ mod lifecycle;
 mod log;
 mod lost;
 mod message;
-mod message_reader;
 mod normalize;
 mod paths;
-mod rebase;
+mod queries;
 mod rebuild;
 mod repair;
 mod rewrite;
@@ -66,8 +66,7 @@ pub use create::{ImportOutcome, NewChat, import, is_chat_log};
 pub use error::ChatError;
 pub use format::{ChatFormat, FORMAT};
 pub use import_store::{StoredDocument, StoredImport, store_import};
-pub use log::{ChatLog, Message};
-pub use message_reader::MessageReader;
+pub use log::{ChatLog, Message, MessageReader};
 pub use repair::{plan_repair, repair, undo_repair};
 pub use tags::{InvalidTag, TagAction, ToolTag, tags};
 pub use tools::{Component, ComponentKind, FiredTrigger, Tool, ToolState};

@@ -1,30 +1,32 @@
 //! A chat log: its document, with the journal applied.
 //!
-//! [`ChatLog`] opens a chat log, and [`Message`] is one of its messages.
+//! [`ChatLog`] opens a chat log, and [`Message`] is one of its messages. A [`MessageReader`] reads them in order, and
+//! `rebase` translates a journal that was started for another document.
+
+mod message_reader;
+mod rebase;
+
+pub use message_reader::MessageReader;
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
-use super::check::check_everything;
 use super::content::{ArrayElements, DocumentBytes};
-use super::context_window::{ChatContext, ContextOptions, select_context};
 use super::edit::{apply, edited};
 use super::error::ChatError;
 use super::index::{DocumentIndex, ListFacts, SnapshotPosition};
 use super::journal::{JournalBase, JournalOverlay};
 use super::lost::LostDocument;
-use super::message_reader::MessageReader;
 use super::paths::{ChatPaths, id_of};
-use super::rebase::rebase_journal;
 use super::survey::{ListKind, survey};
-use super::writer::{ChatMark, DiscardedMessage, all_marks, discarded_messages};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError};
 use everturn_value::document::{Document, ParseError};
 use everturn_value::tree::JsonTree;
+use rebase::rebase_journal;
 
 /// How often opening is retried if the chat log changes meanwhile.
 const TRIES: u32 = 5;
@@ -178,26 +180,6 @@ impl ChatLog {
             }
         }
         Ok(())
-    }
-
-    /// Selects what fits into the context window of a model. Writes nothing.
-    pub fn context(&self, how: &ContextOptions) -> Result<ChatContext, ChatError> {
-        select_context(self, how)
-    }
-
-    /// Checks everything, and returns the findings.
-    pub fn check(&self) -> Result<Vec<Finding>, ChatError> {
-        check_everything(self)
-    }
-
-    /// All marks, in the order of their messages; marks of missing messages come last.
-    pub fn marks(&self) -> Result<Vec<ChatMark>, ChatError> {
-        all_marks(self)
-    }
-
-    /// The deleted messages of this chat log, oldest first.
-    pub fn discarded_messages(&self) -> Result<Vec<DiscardedMessage>, ChatError> {
-        discarded_messages(self)
     }
 
     /// The findings of the open.

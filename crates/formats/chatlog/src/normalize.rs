@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
+use super::rebuild::is_content;
 use super::rewrite::correct;
 use super::schema::{FieldRule, HEAD, MESSAGE, SNAPSHOT, apply_defaults, find_type_errors, time};
 use everturn_json::json;
@@ -44,20 +45,8 @@ fn list(elements: &[JsonTree]) -> JsonTree {
     JsonTree::from_trusted(text.into(), 0..end)
 }
 
-/// The message with a content that is an object: a content may be a plain text, and a text may be in its place.
-fn with_content(tree: JsonTree) -> JsonTree {
-    let content = tree.value_at(&["content"]);
-    let words = match &content {
-        Some(content) if content.kind() == ValueKind::String => Some(content.clone()),
-        Some(_) => None,
-        None => tree.value_at(&["text"]).filter(|words| words.kind() == ValueKind::String),
-    };
-    let Some(words) = words else { return tree };
-    let replaced = if content.is_some() { "content" } else { "text" };
-    let members = tree.children().into_iter().filter(|(key, _)| key != replaced);
-    let content = JsonTree::from_members([("text".to_owned(), words)]);
-    JsonTree::from_members(members.chain([("content".to_owned(), content)]))
-}
+/// The members of a message.
+const MEMBERS: [&str; 6] = ["id", "timestamp", "type", "sender", "content", "metadata"];
 
 struct Normalizer<'a> {
     id: &'a str,
@@ -184,7 +173,7 @@ impl Normalizer<'_> {
                 self.note(format!("message {number} omitted, because it is {}", tree.kind()));
                 continue;
             }
-            let tree = with_content(tree);
+            let tree = self.with_content(number, tree);
             if tree.string_at(&["content", "text"]).is_none() {
                 self.note(format!("message {number} has no text"));
             }
@@ -206,6 +195,29 @@ impl Normalizer<'_> {
             kept.extend(self.with_unique_id(number, tree));
         }
         kept
+    }
+
+    /// The message with a content that is an object: a content may be a plain text, a text may be in its place, and its
+    /// key may be damaged.
+    fn with_content(&mut self, number: u64, tree: JsonTree) -> JsonTree {
+        let members = tree.children();
+        let is_text = |value: &JsonTree| value.kind() == ValueKind::String;
+        let is_lost = !members.iter().any(|(key, _)| key == "content");
+        let replaced = members.iter().find(|(key, value)| match key.as_str() {
+            "content" => is_text(value),
+            "text" => is_lost && is_text(value),
+            key => is_lost && !MEMBERS.contains(&key) && is_content(value),
+        });
+        let Some((replaced, value)) = replaced.cloned() else { return tree };
+        self.note(format!("message {number}: {replaced:?} becomes its content"));
+        let content = match is_text(&value) {
+            true => JsonTree::from_members([("text".to_owned(), value)]),
+            false => value,
+        };
+        JsonTree::from_members(members.into_iter().map(|(key, value)| match key == replaced {
+            true => ("content".to_owned(), content.clone()),
+            false => (key, value),
+        }))
     }
 
     /// The message with a unique id; `None` if it is a copy of an earlier one.

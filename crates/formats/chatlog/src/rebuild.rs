@@ -101,6 +101,9 @@ fn swallows(message: &JsonTree) -> bool {
     if line.matches("\"content\"").count() < 2 {
         return false;
     }
+    if message.children().iter().any(|(_, part)| encloses_content(part)) {
+        return true;
+    }
     let is_message = |tree: &JsonTree| {
         tree.string_at(&["id"]).is_some() && tree.string_at(&["content", "text"]).is_some()
     };
@@ -165,9 +168,14 @@ fn part(
 }
 
 /// Whether an object looks like the content of a message.
-fn is_content(tree: &JsonTree) -> bool {
+pub(crate) fn is_content(tree: &JsonTree) -> bool {
     let is_known = |(key, _): &(String, JsonTree)| CONTENT.contains(&key.as_str());
     tree.string_at(&["text"]).is_some() && tree.children().iter().all(is_known)
+}
+
+/// Whether a part of a message has the content of another one in it, because the text between them was lost.
+fn encloses_content(part: &JsonTree) -> bool {
+    part.value_at(&["content"]).is_some_and(|content| is_content(&content))
 }
 
 /// Whether a key is `content`, or a remnant of it.

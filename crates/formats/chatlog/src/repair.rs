@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::check::newer;
+use super::check::{check_everything, newer};
 use super::content::DocumentBytes;
 use super::error::ChatError;
 use super::journal::{is_addition, says_something};
@@ -69,7 +69,7 @@ fn plan(
     now: Timestamp,
 ) -> Result<ChatRepairPlan, ChatError> {
     let looked = ChatLog::open(store, &files.document).and_then(|log| {
-        let findings = log.check()?;
+        let findings = check_everything(&log)?;
         let is_left = newer(&log.head()).is_some() || log.half_folded;
         Ok((is_left, findings, log.lost.is_some()))
     });
@@ -162,7 +162,8 @@ fn normalize_values(
     let id = id_of(&files.document).unwrap_or_default();
     let mut reshaped = normalize_document(&after, &id, references, now);
     // Messages in unexpected positions are found by a rebuild.
-    if !damage && reshaped.as_ref().is_some_and(|now| is_lacking(&after, &now.bytes)) {
+    let is_rebuilt = !damage && reshaped.as_ref().is_some_and(|now| is_lacking(&after, &now.bytes));
+    if is_rebuilt {
         let rescued = rebuild_document(&after);
         fix.actions.push(rebuild_action(files, &rescued)?);
         reshaped = normalize_document(&rescued.bytes, &id, ReferencePolicy::Known, now);
@@ -172,7 +173,7 @@ fn normalize_values(
         let is_time = |found: &Finding| {
             found.code == FindingCode::WrongMetadata && !found.message.contains("message_count")
         };
-        damage || !reshaped.what.is_empty() || fix.findings.iter().any(is_time)
+        damage || is_rebuilt || !reshaped.what.is_empty() || fix.findings.iter().any(is_time)
     };
     if let Some(reshaped) = reshaped.filter(is_due) {
         after = reshaped.bytes;
@@ -254,7 +255,7 @@ pub fn repair(
     fix.moved.iter().for_each(|file| keeper.move_away(file));
     keeper.flush()?;
     writer.release()?;
-    let findings = ChatLog::open(store, path)?.check()?;
+    let findings = check_everything(&ChatLog::open(store, path)?)?;
     Ok(RepairReport { actions: fix.actions, findings, originals: Some(trash) })
 }
 

@@ -2,7 +2,6 @@
 
 use super::ContextError;
 use super::item::ContextItem;
-use super::select::token_cost;
 use crate::tokens::Vocabulary;
 
 /// Replaces the part that is left out.
@@ -16,7 +15,7 @@ pub(super) struct CutMessage {
 }
 
 /// The end of a message that fits into a budget, from the beginning of a sentence, or else of a word. What a message is
-/// about is usually asked or told at its end.
+/// about is usually asked or said at its end.
 pub(super) fn cut_beginning(
     item: &ContextItem,
     vocabulary: Vocabulary,
@@ -26,14 +25,14 @@ pub(super) fn cut_beginning(
     let with = |text: &str| ContextItem { text: format!("{NOTE} {text}"), ..item.clone() };
     let fits = |start: usize| {
         let end = text.get(start..).unwrap_or_default().trim_start();
-        token_cost(&with(end), vocabulary, budget).is_some()
+        with(end).token_cost(vocabulary, budget).is_some()
     };
     let starts = [sentence_starts(text), word_starts(text)];
     let start = starts.iter().find_map(|starts| first_that(starts, fits));
     let Some(start) = start else {
         let last = word_starts(text).pop().unwrap_or(0);
         let least = with(text.get(last..).unwrap_or_default());
-        let needs = token_cost(&least, vocabulary, usize::MAX).unwrap_or(usize::MAX);
+        let needs = least.token_cost(vocabulary, usize::MAX).unwrap_or(usize::MAX);
         return Err(ContextError::NewestTooLarge { needs, budget });
     };
     let (before, end) = text.split_at_checked(start).unwrap_or(("", text));

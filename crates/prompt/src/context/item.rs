@@ -3,6 +3,10 @@
 use super::ContextStrategy;
 use crate::card::{CharacterCard, substitute_names};
 use crate::lorebook::{ActiveEntry, PromptPosition};
+use crate::tokens::Vocabulary;
+
+/// The tokens that separate one message from the next; they are counted with each item.
+pub const CHAT_OVERHEAD: usize = 4;
 
 /// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -186,6 +190,16 @@ impl ContextItem {
             Some(speaker) => format!("{speaker}: {}", self.text),
             None => self.text.clone(),
         }
+    }
+
+    /// The tokens of its text, its speaker and the separator, if they do not exceed `limit`.
+    pub(super) fn token_cost(&self, vocabulary: Vocabulary, limit: usize) -> Option<usize> {
+        let limit = limit.checked_sub(CHAT_OVERHEAD)?;
+        let tokens = match &self.speaker {
+            Some(_) => vocabulary.count_up_to(&self.prompt_line(), limit),
+            None => vocabulary.count_up_to(&self.text, limit),
+        };
+        tokens.map(|tokens| tokens + CHAT_OVERHEAD)
     }
 
     /// Why it has priority in a strategy, if it does.

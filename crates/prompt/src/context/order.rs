@@ -8,7 +8,6 @@ use std::collections::{HashSet, VecDeque};
 
 use super::ContextStrategy;
 use super::item::{ContextItem, ItemKind, SelectionReason};
-use super::select::{Candidate, token_cost};
 use crate::tokens::Vocabulary;
 
 /// A large item counts as this many tokens for the share of its class, so that it does not hold up the items behind it.
@@ -53,10 +52,18 @@ impl ItemClass {
     }
 
     /// Whether an item may use the share of its class before the others have had theirs. A pinned message and a
-    /// character are told if they fit at all.
+    /// character are included if they fit at all.
     fn comes_early(self) -> bool {
         matches!(self, ItemClass::Pinned | ItemClass::Cards)
     }
+}
+
+/// An item in the order of choice.
+pub(super) struct Candidate {
+    pub(super) item: ContextItem,
+    pub(super) why: SelectionReason,
+    /// Its tokens; `None` if it is larger than the whole budget.
+    pub(super) tokens: Option<usize>,
 }
 
 /// The items of a class that wait for their turn.
@@ -168,7 +175,7 @@ impl<E, M: Iterator<Item = Result<ContextItem, E>>> ChoiceOrder<M> {
             if item.kind == ItemKind::Message && self.seen.contains(&item.id) {
                 continue;
             }
-            let tokens = token_cost(&item, self.vocabulary, self.limit);
+            let tokens = item.token_cost(self.vocabulary, self.limit);
             queue.head = Some(Candidate { item, why, tokens });
             return Ok(());
         }
@@ -181,7 +188,7 @@ impl<E, M: Iterator<Item = Result<ContextItem, E>>> ChoiceOrder<M> {
         for queue in queues.into_iter().filter(|queue| queue.class != ItemClass::Recent) {
             named.extend(queue.head);
             named.extend(queue.waiting.into_iter().map(|(item, why)| {
-                let tokens = token_cost(&item, vocabulary, limit);
+                let tokens = item.token_cost(vocabulary, limit);
                 Candidate { item, why, tokens }
             }));
         }

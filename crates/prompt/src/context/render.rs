@@ -5,9 +5,6 @@ use serde_json::{Value, json};
 use super::item::{ChatRole, ContextItem, ItemKind};
 use super::select::{ContextSelection, IncludedItem};
 
-/// The tokens that separate one message from the next; they are counted with each item.
-pub const CHAT_OVERHEAD: usize = 4;
-
 /// The selection as one text, with an empty line between items.
 #[must_use]
 pub fn prompt_text(selection: &ContextSelection) -> String {

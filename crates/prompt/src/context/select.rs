@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::cut::cut_beginning;
-use super::item::{ContextItem, ItemKind, ItemPosition, SelectionReason};
-use super::order::ChoiceOrder;
-use super::render::CHAT_OVERHEAD;
+use super::item::{CHAT_OVERHEAD, ContextItem, ItemKind, ItemPosition, SelectionReason};
+use super::order::{Candidate, ChoiceOrder};
 use super::{ContextError, ContextStrategy, ContextWindow};
 use crate::lorebook::SkippedEntry;
 use crate::tokens::Vocabulary;
@@ -150,14 +149,6 @@ pub fn select_items<E: From<ContextError>>(
     Ok(ContextSelection { strategy, window, included, left_out, count, newest_cut })
 }
 
-/// An item in the order of choice.
-pub(super) struct Candidate {
-    pub(super) item: ContextItem,
-    pub(super) why: SelectionReason,
-    /// Its tokens; `None` if it is larger than the whole budget.
-    pub(super) tokens: Option<usize>,
-}
-
 /// Takes items as long as they fit.
 struct WindowFiller {
     vocabulary: Vocabulary,
@@ -181,12 +172,12 @@ impl WindowFiller {
     /// Takes the newest message, or the end of it.
     fn newest(&mut self, item: ContextItem) -> Result<(), ContextError> {
         let why = SelectionReason::Newest;
-        if let Some(tokens) = token_cost(&item, self.vocabulary, self.budget) {
+        if let Some(tokens) = item.token_cost(self.vocabulary, self.budget) {
             self.offer(Candidate { item, why, tokens: Some(tokens) });
             return Ok(());
         }
         let cut = cut_beginning(&item, self.vocabulary, self.budget)?;
-        let tokens = token_cost(&cut.item, self.vocabulary, self.budget);
+        let tokens = cut.item.token_cost(self.vocabulary, self.budget);
         self.newest_cut = Some(cut.left_out);
         self.offer(Candidate { item: cut.item, why, tokens });
         Ok(())
@@ -211,20 +202,6 @@ impl WindowFiller {
         };
         side.push(IncludedItem { item, tokens, why, rank });
     }
-}
-
-/// The tokens of an item, if they do not exceed `limit`.
-pub(super) fn token_cost(
-    item: &ContextItem,
-    vocabulary: Vocabulary,
-    limit: usize,
-) -> Option<usize> {
-    let limit = limit.checked_sub(CHAT_OVERHEAD)?;
-    let tokens = match &item.speaker {
-        Some(_) => vocabulary.count_up_to(&item.prompt_line(), limit),
-        None => vocabulary.count_up_to(&item.text, limit),
-    };
-    tokens.map(|tokens| tokens + CHAT_OVERHEAD)
 }
 
 /// Sorts by prompt order: lore before the characters, characters, other lore, tools, then the messages, with lore of a

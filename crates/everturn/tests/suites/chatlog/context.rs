@@ -61,11 +61,29 @@ fn messages_tools_cards_and_lore_are_told_as_far_as_they_fit() {
         .unwrap();
     let why =
         |id: &str| adaptive.selection.included.iter().find(|told| told.item.id == id).unwrap().why;
+    // The message before the newest has its turn by its age, before the share of marked messages.
     assert_eq!(
         (why("msg-001"), why("msg-002")),
-        (SelectionReason::Referenced, SelectionReason::Marked)
+        (SelectionReason::Referenced, SelectionReason::Recent)
     );
     assert!(log.context(&how(10, ContextStrategy::Sliding)).is_err());
+}
+
+#[test]
+fn a_marked_message_stays_where_its_age_would_leave_it_out() {
+    let store = example();
+    let mut log = writer(&store);
+    for second in 0..60 {
+        tell(&mut log, "They walk along the wall, and the bells ring for the evening.", second);
+    }
+    let why = |strategy| {
+        let chosen = log.log().context(&how(1200, strategy)).unwrap().selection;
+        assert!(chosen.ids(ItemKind::Message).len() < 60);
+        chosen.included.iter().find(|one| one.item.id == "msg-002").map(|one| one.why)
+    };
+    assert_eq!(why(ContextStrategy::Adaptive), Some(SelectionReason::Marked));
+    assert_eq!(why(ContextStrategy::Sliding), None);
+    log.close().unwrap();
 }
 
 #[test]

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use crate::log::{ChatLog, Message};
-use crate::message_reader::MessageReader;
+use crate::log::{ChatLog, Message, MessageReader};
 use crate::survey::ListKind;
 use crate::tools::changes_of;
 use crate::writer::ChatMark;

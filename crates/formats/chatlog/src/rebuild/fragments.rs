@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::encloses_content;
 use everturn_json::json::value_end;
 use everturn_session::repair::parse_tree;
 use everturn_value::tree::{JsonTree, ValueKind};
@@ -178,6 +179,13 @@ impl<'b> FragmentReader<'b> {
         Some((key, self.skip_blank(colon + 1)?))
     }
 
+    /// The key of the member after one that ends at a position.
+    fn next_key(&self, end: usize) -> Option<&'b str> {
+        let comma = self.skip_blank(end).filter(|at| self.bytes.get(*at) == Some(&b','))?;
+        let (key, _) = self.key(self.skip_blank(comma + 1)?)?;
+        Some(key)
+    }
+
     /// The whole value at a position, and its end. A string before a colon is the next key, and the value is lost.
     fn value(&self, start: usize) -> Option<(JsonTree, usize)> {
         let end = value_end(self.bytes, start).ok()?;
@@ -203,7 +211,7 @@ impl<'b> FragmentReader<'b> {
     /// Reads a member; returns its end, or `None` if it is not whole.
     fn member(&mut self, key: &str, start: usize, value_start: usize) -> Option<usize> {
         let named = |keys: &[&'static str]| keys.iter().copied().find(|known| *known == key);
-        let value = self.value(value_start);
+        let value = self.value(value_start).filter(|(value, _)| !encloses_content(value));
         match key {
             "messages" => {
                 self.finish();
@@ -235,7 +243,10 @@ impl<'b> FragmentReader<'b> {
         let is_used = match key {
             "id" => self.id(value, end),
             "timestamp" | "type" => self.stamp(key, value),
-            "sender" | "content" | "metadata" => self.part(key, value),
+            "sender" | "content" | "metadata" => {
+                let is_own = self.next_key(end) == Some("metadata");
+                self.part(key, value, is_own)
+            }
             "actions" | "attachments" => self.content(key, value),
             _ if named(&SENDER).is_some() => {
                 let is_sender = self.parent == BrokenParent::Sender;
@@ -262,9 +273,7 @@ impl<'b> FragmentReader<'b> {
 
     /// Takes the id of a message or of its sender, which comes before a name.
     fn id(&mut self, value: JsonTree, end: usize) -> bool {
-        let comma = self.skip_blank(end).filter(|at| self.bytes.get(*at) == Some(&b','));
-        let next = comma.and_then(|at| self.skip_blank(at + 1)).and_then(|at| self.key(at));
-        let is_sender = next.is_some_and(|(key, _)| SENDER.contains(&key));
+        let is_sender = self.next_key(end).is_some_and(|key| SENDER.contains(&key));
         if is_sender || self.parent == BrokenParent::Sender {
             self.parent = BrokenParent::Sender;
             self.current.sender.push(("id", value));
@@ -292,14 +301,12 @@ impl<'b> FragmentReader<'b> {
         true
     }
 
-    /// Takes a whole part of a message.
-    fn part(&mut self, key: &str, value: JsonTree) -> bool {
-        if let BrokenParent::History(history) = self.parent {
-            if key == "content" {
-                let entry = object([("content", value)]);
-                self.current.history(history).push(entry);
-            }
-            return key == "content";
+    /// Takes a whole part of a message. Earlier versions have a content, and nothing else that a message has.
+    fn part(&mut self, key: &str, value: JsonTree, is_own: bool) -> bool {
+        if let (BrokenParent::History(history), "content", false) = (self.parent, key, is_own) {
+            let entry = object([("content", value)]);
+            self.current.history(history).push(entry);
+            return true;
         }
         if key == "content" {
             if self.current.has_content() {
@@ -314,7 +321,11 @@ impl<'b> FragmentReader<'b> {
             return true;
         }
         self.parent = BrokenParent::Message;
-        self.current.top.push((if key == "sender" { "sender" } else { "metadata" }, value));
+        let key = if key == "sender" { "sender" } else { "metadata" };
+        if self.current.has(key) {
+            self.finish();
+        }
+        self.current.top.push((key, value));
         true
     }
 
@@ -354,7 +365,10 @@ impl<'b> FragmentReader<'b> {
             self.current.actions.push(tree);
         } else if matches!(kind.as_str(), "image" | "audio" | "file") && has("url") {
             self.current.attachments.push(tree);
-        } else if let BrokenParent::History(history) = self.parent {
+        } else if let BrokenParent::History(history) = self.parent
+            && (has("content") || has("text"))
+            && !OWN.iter().any(|key| has(key))
+        {
             self.current.history(history).push(tree);
         } else if has("timestamp") && has("content") && !OWN.iter().any(|key| has(key)) {
             // An old version, but of which history?

@@ -130,7 +130,7 @@ impl ChatWriter {
                 "message {number} has no id, and cannot be marked"
             )));
         };
-        let marks = self.log.marks()?;
+        let marks = all_marks(&self.log)?;
         let free = |prefix: &str| {
             let id = |count: usize| format!("{prefix}-{count:03}");
             let taken = |id: &String| marks.iter().any(|mark| mark.id == *id);
@@ -171,7 +171,7 @@ impl ChatWriter {
 
     /// Removes a mark; returns it.
     pub fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<ChatMark, ChatError> {
-        let marks = self.log.marks()?;
+        let marks = all_marks(&self.log)?;
         let mark = marks.into_iter().find(|mark| mark.id == id);
         let mark = mark.ok_or_else(|| ChatError::input(format!("there is no mark {id:?}")))?;
         let edits = vec![remove(&mark)];
@@ -238,7 +238,7 @@ pub(super) fn marks_of(
     log: &ChatLog,
     number: u64,
 ) -> Result<(Vec<ChatMark>, Vec<Delta>), ChatError> {
-    let mut marks = log.marks()?;
+    let mut marks = all_marks(log)?;
     marks.retain(|mark| mark.number == Some(number));
     marks.sort_by_key(|mark| (mark.list, std::cmp::Reverse(mark.at)));
     let edits = marks.iter().map(remove).collect();

@@ -159,7 +159,7 @@ impl ChatWriter {
     /// Restores a deleted message, at its former number or at the end, with its marks.
     pub fn restore(&mut self, name: &str, now: Timestamp) -> Result<ChangeOutcome, ChatError> {
         self.fold()?;
-        let kept = self.log.discarded_messages()?.into_iter().find(|kept| kept.name == name);
+        let kept = discarded_messages(&self.log)?.into_iter().find(|kept| kept.name == name);
         let missing = || ChatError::input(format!("there is no message {name:?} in the trash"));
         let kept = kept.ok_or_else(missing)?;
         let id = kept.message.string_at(&["id"]).unwrap_or_default();

@@ -10,12 +10,12 @@ mod outstanding;
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::content::ArrayElements;
-use super::edit::edited;
-use super::error::ChatError;
-use super::journal::{JournalBase, JournalOp, JournalOverlay};
-use super::log::ChatLog;
-use super::survey::ListKind;
+use super::ChatLog;
+use crate::content::ArrayElements;
+use crate::edit::edited;
+use crate::error::ChatError;
+use crate::journal::{JournalBase, JournalOp, JournalOverlay};
+use crate::survey::ListKind;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::jsonl::JsonlRecord;
 use everturn_value::delta::Delta;

@@ -1,9 +1,9 @@
 //! [`MessageReader`] reads the messages of a chat log in order.
 
-use super::content::ArrayElements;
-use super::error::ChatError;
-use super::log::{ChatLog, Message};
-use super::survey::ListKind;
+use super::{ChatLog, Message};
+use crate::content::ArrayElements;
+use crate::error::ChatError;
+use crate::survey::ListKind;
 use everturn_value::tree::JsonTree;
 
 /// Reads messages in order.

@@ -4,14 +4,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::content::{ArrayElements, DocumentBytes, DocumentDigest};
-use super::super::error::ChatError;
-use super::super::index::ListFacts;
-use super::super::journal::{JournalBase, JournalOp, JournalOverlay};
-use super::super::log::ChatLog;
-use super::super::schema::time;
-use super::super::survey::ListKind;
 use super::ElementRef;
+use crate::content::{ArrayElements, DocumentBytes, DocumentDigest};
+use crate::error::ChatError;
+use crate::index::ListFacts;
+use crate::journal::{JournalBase, JournalOp, JournalOverlay};
+use crate::log::ChatLog;
+use crate::schema::time;
+use crate::survey::ListKind;
 use everturn_json::checksum::checksum;
 use everturn_value::tree::{JsonTree, canonical_text};
 
