@@ -55,7 +55,7 @@ fn a_batch_of_a_thousand_files_needs_few_open_files() {
 /// On a separate disk, fills the remaining space and then runs commands that should free some.
 const FULL: &str = r#"
 mount -t tmpfs -o size=6m none mnt
-export EVERTURN_ROOT=mnt/root
+export EVERTURN_ROOT=mnt/root HOME="$PWD/mnt"
 everturn new game --id g --name Vex
 everturn new campaign --id c --party a
 everturn new codelia --id d
