@@ -151,6 +151,8 @@ codes! {
     NewerVersion = "newer-version",
     /// The index of a home's sessions is unusable; the sessions are found by their files.
     BadIndex = "bad-index",
+    /// Messages with a role that is not known, as of a newer program.
+    UnknownRole = "unknown-role",
     /// A tool call without a result, or a result without a call.
     OrphanCall = "orphan-call",
     /// A file with secrets that other users can read.
@@ -218,6 +220,7 @@ impl FindingCode {
             | FindingCode::StaleIndex
             | FindingCode::SizeOverTarget
             | FindingCode::MissingParent
+            | FindingCode::UnknownRole
             | FindingCode::OrphanCall
             | FindingCode::ChoiceDiffers
             | FindingCode::Triggered

@@ -174,6 +174,13 @@ fn lineage(
     })
 }
 
+/// The first message with an unknown role, and how many there are.
+struct UnknownRole {
+    line: Option<u64>,
+    offset: u64,
+    messages: u64,
+}
+
 /// Checks the messages of a session, and that every tool call has a result.
 fn check_log(
     home: &CodeliaHome,
@@ -182,6 +189,7 @@ fn check_log(
 ) -> Result<u64, CodeliaError> {
     let mut messages = home.messages(&session.id)?;
     let mut open: BTreeMap<String, u64> = BTreeMap::new();
+    let mut unknown_roles: BTreeMap<String, UnknownRole> = BTreeMap::new();
     for stored in &mut messages {
         let stored = stored?;
         let mut note = |code: FindingCode, message: String| {
@@ -193,6 +201,14 @@ fn check_log(
         }
         for call in calls(&stored.message) {
             open.insert(call.id, stored.number);
+        }
+        if let MessageRole::Other(role) = role(&stored.message) {
+            let seen = unknown_roles.entry(role).or_insert(UnknownRole {
+                line: stored.line,
+                offset: stored.offset,
+                messages: 0,
+            });
+            seen.messages += 1;
         }
         if role(&stored.message) == MessageRole::Tool {
             let id = stored.message.string_at(&["tool_call_id"]).unwrap_or_default();
@@ -208,6 +224,15 @@ fn check_log(
         }
     }
     findings.append(&mut messages.findings);
+    // A missing role is a bad record.
+    for (role, seen) in unknown_roles.into_iter().filter(|(role, _)| !role.is_empty()) {
+        let (file, line, offset) = (session.log.clone(), seen.line, Some(seen.offset));
+        let message = match seen.messages {
+            1 => format!("a message has the unknown role {role:?}"),
+            count => format!("{count} messages have the unknown role {role:?}"),
+        };
+        findings.push(Finding { file, line, offset, code: FindingCode::UnknownRole, message });
+    }
     for (id, number) in open {
         let message = format!("the call {id:?} of message {number} has no result");
         findings.push(about(&session.log, FindingCode::OrphanCall, message));

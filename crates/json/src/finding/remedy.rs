@@ -70,6 +70,7 @@ impl FindingCode {
             | Self::ChoiceDiffers
             | Self::NewerVersion
             | Self::SetAside
+            | Self::UnknownRole
             | Self::OddTag
             | Self::Triggered
             | Self::LostTurn

@@ -26,7 +26,7 @@ fn child(dir: &Path, name: &str, saves: usize) -> Child {
     ]);
     command.env("CODELIA_TEST_DIR", dir).env("CODELIA_TEST_NAME", name);
     command.env("CODELIA_TEST_SAVES", saves.to_string());
-    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
 }
 
 /// Becomes the writer as soon as nobody else is.

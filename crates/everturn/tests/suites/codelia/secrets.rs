@@ -169,7 +169,7 @@ fn policies_of_projects_are_strict_and_keep_what_they_do_not_know() {
         ("{}", "version is missing"),
         ("[]", "it is an array, not an object"),
         (r#"{"version":1,"projects":[]}"#, "projects is an array, not an object"),
-        (r#"{"version":1,"default":{}}"#, "default has no approval_mode"),
+        (r#"{"version":1,"default":[]}"#, "default is an array, not an object"),
         (
             r#"{"version":1,"projects":{"/w":{"approval_mode":"yolo"}}}"#,
             "projects[\"/w\"]: \"yolo\" is not an approval mode; known modes: minimal, trusted, full-access",
@@ -180,6 +180,11 @@ fn policies_of_projects_are_strict_and_keep_what_they_do_not_know() {
         let error = ProjectPolicies::read(&store).unwrap_err().to_string();
         assert_eq!(error, format!("projects.json cannot be used: {reason}"));
     }
+    // A policy without a mode decides nothing, as for the program itself.
+    let empty = r#"{"version":1,"default":{},"projects":{"/w":{}}}"#;
+    put(&store, "projects.json", empty);
+    let projects = ProjectPolicies::read(&store).unwrap();
+    assert_eq!((projects.default, projects.of("/w")), (None, None));
     let text = "{\n  \"version\": 1,\n  \"extra\": {\"a\": 1.0},\n  \"projects\": {\n    \"/w\": {\n      \"approval_mode\": \"minimal\",\n      \"note\": 1\n    }\n  }\n}\n";
     put(&store, "projects.json", text);
     let mut projects = ProjectPolicies::read(&store).unwrap();
