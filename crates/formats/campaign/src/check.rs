@@ -96,6 +96,14 @@ impl<'c> CampaignInspection<'c> {
         Ok(findings)
     }
 
+    /// Returns whether the state is the one that the last row and the changes tell.
+    pub(crate) fn agrees_with_logs(&self) -> Result<bool, CampaignError> {
+        let mut findings = Vec::new();
+        self.check_revert(&mut findings)?;
+        self.check_replay(&mut findings)?;
+        Ok(findings.is_empty())
+    }
+
     fn check_document(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
         let file = self.campaign.file(CampaignFile::Campaign);
         let view = self.campaign.view()?;
@@ -294,7 +302,7 @@ pub(super) fn faults(view: CampaignView<'_>, own: &SessionId) -> Vec<(FindingCod
     if let Some(id) = view.tree.string_at(&["id"]).filter(|id| id != own.as_str()) {
         note(FindingCode::WrongPlace, format!("its id is {id:?}, but its name is {own}"));
     }
-    for message in dangling(view) {
+    for DanglingReference { message, .. } in dangling(view) {
         note(FindingCode::UnknownReference, message);
     }
     faults
@@ -373,18 +381,28 @@ fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
-/// Returns messages for references to missing parts of the document.
-fn dangling(view: CampaignView<'_>) -> Vec<String> {
-    let mut messages = Vec::new();
+/// A reference to a missing part of the document.
+pub(super) struct DanglingReference {
+    pub(super) message: String,
+    /// The object or array that lacks the part.
+    pub(super) place: &'static [&'static str],
+}
+
+/// Returns the references to missing parts of the document.
+pub(super) fn dangling(view: CampaignView<'_>) -> Vec<DanglingReference> {
+    const AREAS: &[&str] = &["map", "areas"];
+    let mut found = Vec::new();
+    let mut note = |place, message| found.push(DanglingReference { message, place });
     let party = view.party();
     if let Some(actor) = view.active_actor().filter(|actor| !party.contains(actor)) {
-        messages.push(format!("the active actor {actor:?} is not in the party"));
+        let message = format!("the active actor {actor:?} is not in the party");
+        note(&["selected", "party_character_ids"], message);
     }
     let areas = view.areas();
     let known: BTreeSet<&str> = areas.iter().map(|(id, _)| id.as_str()).collect();
     for (actor, area) in view.facts(CharacterFact::Position) {
         if let Some(area) = area.as_str().filter(|area| !known.contains(area)) {
-            messages.push(format!("{actor} is in {area:?}, which is not on the map"));
+            note(AREAS, format!("{actor} is in {area:?}, which is not on the map"));
         }
     }
     let mut ends = BTreeSet::new();
@@ -396,7 +414,7 @@ fn dangling(view: CampaignView<'_>) -> Vec<String> {
         ends.extend(roads.flat_map(|roads| strings(&roads)));
     }
     for area in ends.iter().filter(|area| !known.contains(area.as_str())) {
-        messages.push(format!("a connection leads to {area:?}, which is not on the map"));
+        note(AREAS, format!("a connection leads to {area:?}, which is not on the map"));
     }
-    messages
+    found
 }

@@ -134,7 +134,8 @@ impl Campaign {
         Ok(0)
     }
 
-    /// Fails if the log lacks its last turns: the next turn would get a wrong number.
+    /// Fails if the log lacks its last turns: the next turn would get a wrong number. A torn row that is no part of the
+    /// state is no turn; the next commit sets it aside.
     pub(crate) fn must_have_last_rows(&self) -> Result<(), CampaignError> {
         let log = self.file(CampaignFile::Log);
         let mut rows = self.rows_back()?;
@@ -146,9 +147,21 @@ impl Campaign {
             matches!(finding.code, FindingCode::TornTail | FindingCode::NulTail)
         };
         match rows.findings.iter().find(is_torn) {
-            Some(torn) => Err(CampaignError::damaged(&log, &torn.message)),
-            None => Ok(()),
+            Some(torn) if !self.has_state_of_last_row(torn.code)? => {
+                Err(CampaignError::damaged(&log, &torn.message))
+            }
+            _ => Ok(()),
         }
+    }
+
+    /// Returns whether the state is that of the last whole row, although something else follows it in the log.
+    fn has_state_of_last_row(&self, tail: FindingCode) -> Result<bool, CampaignError> {
+        let changes = self.file(CampaignFile::Deltas);
+        let is_recorded =
+            self.store.stat(&changes)?.is_some() && self.last_changed_turn()? == self.turn;
+        // Other programs write the document before the row, so the torn turn is part of the state.
+        let may_be_turn = tail == FindingCode::TornTail && !is_recorded;
+        Ok(!may_be_turn && CampaignInspection::new(self).agrees_with_logs()?)
     }
 
     /// Returns the campaign's ID, which is the name of its directory.

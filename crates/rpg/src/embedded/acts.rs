@@ -155,7 +155,7 @@ fn perform(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &
         Intent::Inventory => advice::inventory(turn),
         Intent::Status => advice::status(turn),
         Intent::Quest => journal::show(turn),
-        Intent::Recap => journal::recap(turn),
+        Intent::Recap => journal::tell(turn),
         Intent::Help => advice::help(turn),
         Intent::Rules => advice::rules(turn, parsed),
         Intent::Roll => advice::roll(turn, input),

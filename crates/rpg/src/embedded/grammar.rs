@@ -237,6 +237,10 @@ fn with_article(noun: &str) -> String {
 
 /// Returns a text with a capital at its start.
 pub(super) fn capitalized(text: &str) -> String {
+    if text.split(' ').next().is_some_and(|word| word.contains('_')) {
+        // An ID is written as it is.
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),

@@ -164,7 +164,12 @@ fn verb_at_start<'w>(
     let mut best: Option<(usize, Intent, Vec<&'w String>)> = None;
     for (intent, pattern) in pack.patterns.iter().filter(|(_, pattern)| !pattern.anywhere) {
         let Some(rest) = pattern.strip(&pack.words, input) else { continue };
-        if best.as_ref().is_none_or(|(weight, ..)| pattern.weight() > *weight) {
+        // "help" asks, "help Joss" acts.
+        let is_better = |(weight, found, _): &(usize, Intent, Vec<&'w String>)| {
+            let acts_on_it = only_asks(*found) && !only_asks(*intent) && !rest.is_empty();
+            pattern.weight() > *weight || pattern.weight() == *weight && acts_on_it
+        };
+        if best.as_ref().is_none_or(is_better) {
             best = Some((pattern.weight(), *intent, rest));
         }
     }
@@ -268,6 +273,8 @@ pub(super) fn understand(pack: &LanguagePack, input: &str) -> ParsedInput {
     let verb = verb_of(pack, &all);
     let (intent, left) = match (anywhere, verb) {
         (Some(intent), _) if only_asks(intent) => (intent, Vec::new()),
+        // "what are the rules of fights?"
+        (Some(Intent::Rules), _) => (Intent::Rules, all.clone()),
         (Some(intent), verb) => {
             let left = verb.map(|(_, rest)| rest).unwrap_or_default();
             (intent, left.into_iter().cloned().collect())

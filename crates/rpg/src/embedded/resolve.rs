@@ -117,8 +117,9 @@ fn candidates(turn: &StoryTurn<'_>) -> Vec<Candidate> {
         add(Target::Item(id.clone()), noun_words(&noun, &more), carried.contains(id));
     }
     for id in turn.people_here() {
-        let role =
+        let mut role =
             turn.pack.person(&id).map(|person| words(person.text("role"))).unwrap_or_default();
+        role.extend(words(turn.pack.label("somebody")));
         add(Target::Person(id.clone()), noun_words(&turn.person_noun(&id), &role), false);
     }
     for member in turn.members_here() {

@@ -21,6 +21,14 @@ fn codes(store: &Arc<dyn Store>) -> Vec<FindingCode> {
     campaign.check().unwrap().iter().map(|finding| finding.code).collect()
 }
 
+fn remove(store: &Arc<dyn Store>, file: &str) {
+    let path = crate::campaign::support::path(file);
+    let writer = store.lock(&[path.clone()]).unwrap();
+    let step = everturn::store::Step::Remove { path };
+    writer.commit(vec![step], everturn::store::Durability::Synced).unwrap();
+    writer.release().unwrap();
+}
+
 fn played(checkpoints: u64) -> (Arc<dyn Store>, Value) {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
@@ -106,10 +114,7 @@ fn a_document_is_restored_from_the_changes() {
 fn a_document_is_put_together_from_the_rows_if_there_is_nothing_else() {
     let (store, state) = played(0);
     let id = crate::campaign::support::id("camp_0001");
-    let writer = store.lock(&[crate::campaign::support::path(CHANGES)]).unwrap();
-    let remove = everturn::store::Step::Remove { path: crate::campaign::support::path(CHANGES) };
-    writer.commit(vec![remove], everturn::store::Durability::Synced).unwrap();
-    writer.release().unwrap();
+    remove(&store, CHANGES);
     let (found, what) = repaired(&store);
     assert!(what.contains("composed from the rows"), "{what}");
     for part in ["positions", "hp", "character_states"] {
@@ -135,32 +140,89 @@ fn nothing_comes_from_nothing() {
     assert!(error.to_string().contains("to restore it from"), "{error}");
 }
 
+const TORN: [&str; 3] = [
+    "{\"turn_id\": \"turn_0004\", \"user_input\": \"sing\", \"dialog",
+    "{\"tur",
+    "{\"turn_id\": \"turn_0002\"",
+];
+
+/// Asserts that a campaign with a torn row after three whole ones takes no turns, and that a repair keeps the torn one.
+#[track_caller]
+fn assert_torn_turn_is_kept(store: &Arc<dyn Store>, whole: &str, torn: &str) {
+    let id = crate::campaign::support::id("camp_0001");
+    assert!(codes(store).contains(&FindingCode::TornTail));
+    let refused = CampaignWriter::open(Arc::clone(store), &id).err().unwrap();
+    assert!(matches!(refused, CampaignError::Damaged { .. }), "{refused}");
+    repair(store, &id, now()).unwrap();
+    let mut campaign = open(store, &id);
+    assert_eq!(play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().turn, 5);
+    let log = read(store, LOG);
+    assert!(log.starts_with(whole) && log.lines().count() == 5);
+    let row: Value = serde_json::from_str(log.lines().nth(3).unwrap()).unwrap();
+    assert_eq!(row["user_input"], if torn.contains("sing") { "sing" } else { "" });
+    assert_eq!(row["everturn"]["mended"], true);
+}
+
 #[test]
-fn the_number_of_a_torn_row_is_not_used_again() {
-    for torn in [
-        "{\"turn_id\": \"turn_0004\", \"user_input\": \"sing\", \"dialog",
-        "{\"tur",
-        "{\"turn_id\": \"turn_0002\"",
-    ] {
+fn the_number_of_a_torn_row_of_another_program_is_not_used_again() {
+    // The program writes the document first: a torn row is a turn whose effects are stored.
+    for torn in TORN {
         let (store, _) = played(0);
+        let whole = read(&store, LOG);
+        put(&store, LOG, &format!("{whole}{torn}"));
+        remove(&store, CHANGES);
+        assert_torn_turn_is_kept(&store, &whole, torn);
+    }
+}
+
+#[test]
+fn the_number_of_a_torn_row_whose_effects_are_stored_is_not_used_again() {
+    // Another program has played a turn after ours.
+    for (pointer, after) in
+        [("/positions/pc_001", json!("area_001")), ("/map/areas/area_001/name", json!("Cellar"))]
+    {
+        for torn in TORN {
+            let (store, mut state) = played(0);
+            *state.pointer_mut(pointer).unwrap() = after.clone();
+            put(&store, FILE, &serde_json::to_string_pretty(&state).unwrap());
+            let whole = read(&store, LOG);
+            put(&store, LOG, &format!("{whole}{torn}"));
+            assert_torn_turn_is_kept(&store, &whole, torn);
+            let id = crate::campaign::support::id("camp_0001");
+            let now = value(reader(&store, &id).state().unwrap());
+            assert_eq!(now.pointer(pointer), Some(&after));
+        }
+    }
+}
+
+#[test]
+fn a_torn_row_that_changed_nothing_is_set_aside() {
+    for torn in TORN {
+        let (store, state) = played(0);
         let id = crate::campaign::support::id("camp_0001");
         let whole = read(&store, LOG);
         put(&store, LOG, &format!("{whole}{torn}"));
-        assert_eq!(codes(&store), [FindingCode::TornTail]);
-        let refused = CampaignWriter::open(Arc::clone(&store), &id).err().unwrap();
-        assert!(matches!(refused, CampaignError::Damaged { .. }), "{refused}");
-        repair(&store, &id, now()).unwrap();
-        let found: Vec<FindingCode> = codes(&store);
-        assert!(found.iter().all(|code| code.severity() == Severity::Warning), "{found:?}");
         let mut campaign = open(&store, &id);
-        assert_eq!(play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().turn, 5);
+        let played = play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
+        assert_eq!((played.turn, played.findings[0].code), (4, FindingCode::SetAside));
+        assert_eq!(value(campaign.state().unwrap()), state);
         let log = read(&store, LOG);
-        assert!(log.starts_with(&whole) && log.lines().count() == 5);
-        let row: Value = serde_json::from_str(log.lines().nth(3).unwrap()).unwrap();
-        let kept = torn.contains("sing");
-        assert_eq!(row["user_input"], if kept { "sing" } else { "" });
-        assert_eq!(row["everturn"]["mended"], true);
+        assert!(log.starts_with(&whole) && log.lines().count() == 4);
     }
+}
+
+#[test]
+fn a_torn_row_that_the_changes_have_is_not_played_over() {
+    let (store, state) = played(0);
+    let id = crate::campaign::support::id("camp_0001");
+    let log = read(&store, LOG);
+    put(&store, LOG, &log[..log.len() - 20]);
+    let refused = CampaignWriter::open(Arc::clone(&store), &id).err().unwrap();
+    assert!(matches!(refused, CampaignError::Damaged { .. }), "{refused}");
+    repair(&store, &id, now()).unwrap();
+    let mut campaign = open(&store, &id);
+    assert_eq!((campaign.turn(), value(campaign.state().unwrap())), (3, state));
+    assert_eq!(play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().turn, 4);
 }
 
 #[test]

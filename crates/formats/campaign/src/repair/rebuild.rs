@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::remains::{DocumentRemains, FillSource};
 use crate::NewCampaign;
+use crate::check::{dangling, faults};
 use crate::document::CampaignDocument;
 use crate::error::CampaignError;
 use crate::history::overlay;
@@ -54,7 +55,30 @@ pub(super) fn document(
         true => what,
         false => format!("every readable value is kept; of the rest, {what}"),
     };
-    Ok((remains.fill(&from, source)?, what))
+    let tree = fill_references(campaign, remains.fill(&from, source)?, &from, source)?;
+    Ok((tree, what))
+}
+
+/// Adds what the document refers to and lacks: damage can take whole lines, which leaves no gap.
+fn fill_references(
+    campaign: &Campaign,
+    tree: JsonTree,
+    from: &JsonTree,
+    source: FillSource,
+) -> Result<JsonTree, CampaignError> {
+    let missing = dangling(CampaignView::new(&tree));
+    if missing.is_empty() {
+        return Ok(tree);
+    }
+    let mut remains = DocumentRemains { tree, gaps: Vec::new() };
+    for reference in missing {
+        remains.add_gap(reference.place.iter().map(|key| (*key).to_owned()).collect());
+    }
+    let filled = remains.fill(from, source)?;
+    let is_sound = |tree: &JsonTree| faults(CampaignView::new(tree), &campaign.id).is_empty();
+    // A reference that nothing explains is damaged itself.
+    let knows_better = source == FillSource::Known && is_sound(from) && !is_sound(&filled);
+    Ok(if knows_better { from.clone() } else { filled })
 }
 
 /// Returns the document from a checkpoint or from the changes, if they lead to it.

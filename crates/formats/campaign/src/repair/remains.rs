@@ -72,7 +72,7 @@ impl DocumentRemains {
         self.tree.len_at::<&str>(&[]) == Some(0)
     }
 
-    fn add_gap(&mut self, path: Vec<String>) {
+    pub(super) fn add_gap(&mut self, path: Vec<String>) {
         if !self.gaps.contains(&path) {
             self.gaps.push(path);
             self.gaps.sort();

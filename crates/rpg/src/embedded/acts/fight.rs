@@ -19,7 +19,9 @@ const MOST_SLIPS: u32 = 3;
 /// Attacks what was named.
 pub(super) fn attack(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     let foes = turn.foes_here();
-    if parsed.object.is_empty() {
+    let is_pronoun = |word: &String| turn.pack.words.pronouns.contains(word);
+    let names_nothing = parsed.object.iter().all(is_pronoun);
+    if parsed.object.is_empty() || names_nothing && foes.is_empty() {
         return match foes.as_slice() {
             [] => simple(turn, "no_foe"),
             [foe] => strike(turn, &foe.clone()),

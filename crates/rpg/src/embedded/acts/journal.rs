@@ -1,6 +1,6 @@
 //! The journal of the quest: the goal, what is done, and the next step.
 
-use super::super::grammar::Slots;
+use super::super::grammar::{Noun, Slots};
 use super::super::story::StoryTurn;
 use super::super::world::GONE;
 use super::quest::goal_text;
@@ -95,4 +95,24 @@ pub(super) fn recap(turn: &mut StoryTurn<'_>) {
         .map(|(number, _)| turn.pack.label(&format!("done_{number}")).to_owned())
         .collect();
     turn.status("done", turn.listed(&texts));
+}
+
+/// Shows the story so far: where the party was, whom it met, what became of its foes, and what has been done.
+pub(super) fn tell(turn: &mut StoryTurn<'_>) {
+    let name = |noun: Noun| {
+        Slots::new().noun("o", &noun).fill("x {o.n}").trim_start_matches("x ").to_owned()
+    };
+    let world = &turn.world;
+    let seen = world.places.iter().filter(|(_, place)| place.seen);
+    let seen: Vec<String> = seen.map(|(area, _)| name(turn.place_noun(area))).collect();
+    let met = world.people.iter().filter(|(_, person)| person.met);
+    let met: Vec<String> = met.map(|(id, _)| name(turn.person_noun(id))).collect();
+    let settled = world.foes.iter().filter(|(_, foe)| !foe.outcome.is_empty());
+    let settled: Vec<String> = settled.map(|(id, _)| name(turn.foe_noun(id))).collect();
+    for (label, names) in [("seen", seen), ("met", met), ("settled", settled)] {
+        if !names.is_empty() {
+            turn.status(label, turn.listed(&names));
+        }
+    }
+    recap(turn);
 }
