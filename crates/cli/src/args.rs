@@ -64,13 +64,19 @@ impl Arguments {
     /// Parses the words of a command line. The error may also be the output of `--help` or `--version`.
     pub(crate) fn parse_words(words: &[OsString]) -> Result<Arguments, clap::Error> {
         let mut command = grouped_command();
-        let mut matches = command.try_get_matches_from_mut(words)?;
+        let mut matches = command.try_get_matches_from_mut(help_words(words))?;
         let is_named = matches.value_source("root") == Some(ValueSource::CommandLine);
         let parsed = Arguments::from_arg_matches_mut(&mut matches);
         let mut parsed = parsed.map_err(|error| error.format(&mut command))?;
         parsed.globals.is_root_named = is_named;
         Ok(parsed)
     }
+}
+
+/// Returns the words without `--help` after `help`, which clap does not accept there.
+fn help_words(words: &[OsString]) -> Vec<&OsString> {
+    let is_help = words.get(1).is_some_and(|word| word == "help");
+    words.iter().filter(|word| !is_help || (*word != "--help" && *word != "-h")).collect()
 }
 
 /// Returns the command line, with the commands of `--help` in groups.

@@ -14,16 +14,16 @@ fn unreadable(cause: io::Error) -> Error {
     Error::new(Exit::Request, "cannot read the input").caused_by(cause)
 }
 
-/// Reads all of stdin as text.
-pub(crate) fn text() -> Result<String, Error> {
+/// Reads all of stdin: `what` it should be, such as "a JSON object".
+pub(crate) fn text(what: &str) -> Result<String, Error> {
     if io::stdin().is_terminal() {
-        Output::status("reading JSON from the terminal; Ctrl-D ends it");
+        Output::status(&format!("reading {what} from the terminal; Ctrl-D ends it"));
     }
     let mut text = String::new();
     io::stdin().lock().read_to_string(&mut text).map_err(unreadable)?;
     if text.trim().is_empty() {
         return Err(
-            Error::new(Exit::Request, "the input is empty").hint("give a JSON object on stdin")
+            Error::new(Exit::Request, "the input is empty").hint(format!("give {what} on stdin"))
         );
     }
     Ok(text)
@@ -40,7 +40,7 @@ pub(crate) fn optional_text() -> Result<String, Error> {
 
 /// Reads all of stdin as one JSON object.
 pub(crate) fn object() -> Result<JsonTree, Error> {
-    tree(&text()?, "the input").and_then(|tree| match tree.kind() {
+    tree(&text("a JSON object")?, "the input").and_then(|tree| match tree.kind() {
         ValueKind::Object => Ok(tree),
         other => Err(Error::new(Exit::Request, format!("the input is {other}, not an object"))
             .hint("give a JSON object on stdin")),

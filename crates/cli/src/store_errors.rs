@@ -86,8 +86,10 @@ impl From<SessionError> for Error {
             SessionError::Status { ref id, ref status, wanted } => {
                 let refused = Error::new(Exit::Request, error.to_string());
                 match (status.as_str(), wanted) {
+                    ("active" | "paused", "completed") => {
+                        refused.hint(format!("everturn complete {id}"))
+                    }
                     ("paused", _) => refused.hint(format!("everturn resume {id}")),
-                    ("active", "completed") => refused.hint(format!("everturn complete {id}")),
                     ("completed", _) => {
                         refused.hint(format!("continue in a new session with: everturn fork {id}"))
                     }

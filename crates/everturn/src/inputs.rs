@@ -4,9 +4,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
+use crate::root::Root;
 use crate::session::{FormatTag, Session};
 use everturn_session::format::SessionError;
-use everturn_session::model::AppendOutcome;
+use everturn_session::model::{AppendOutcome, NewSession};
+use everturn_value::tree::JsonTree;
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $feature:literal $tag:ident = $name:literal, $(#[$alias_doc:meta])* $alias:ident;)*) => {
@@ -177,6 +179,15 @@ impl Session<GameFormat> {
     }
 }
 
+#[cfg(feature = "campaign")]
+impl Session<CampaignFormat> {
+    /// Appends a turn: what the player said, and the narrator's answer. [`Session::append_json`] also takes tool calls,
+    /// which change the campaign.
+    pub fn append(&mut self, input: &str, answer: &str) -> Result<AppendOutcome, Error> {
+        self.append_json(&json!({"user_input": input, "assistant_text": answer}).to_string())
+    }
+}
+
 /// One message of a [`ChatSession`].
 #[cfg(feature = "chat")]
 #[derive(Debug, Clone)]
@@ -186,7 +197,7 @@ pub struct ChatMessage {
 
 #[cfg(feature = "chat")]
 impl ChatMessage {
-    /// A message of a type, such as `user`, `npc` or `narrator`, with the name of its sender.
+    /// A message of a type, such as `protagonist`, `npc` or `narrator`, with the name of its sender.
     #[must_use]
     pub fn by(kind: &str, name: &str, text: &str) -> ChatMessage {
         let field = |name: &str, value: &str| (name.to_owned(), Value::from(value));
@@ -213,6 +224,18 @@ impl Session<CodeliaFormat> {
 
 #[cfg(feature = "agents")]
 impl Session<LinggenFormat> {
+    /// Creates a session of a project, whose directory is `project`.
+    pub fn create_in_project(
+        root: &Root,
+        id: &str,
+        project: &str,
+    ) -> Result<LinggenSession, Error> {
+        let mut new = NewSession::with_id(id);
+        new.fields = JsonTree::parse(&json!({"project": project}).to_string())
+            .map_err(|error| SessionError::request(error.to_string()))?;
+        Session::create_with(root, &new)
+    }
+
     /// Appends a message.
     pub fn append(&mut self, content: &str) -> Result<AppendOutcome, Error> {
         self.append_json(&json!({"content": content}).to_string())

@@ -2,16 +2,16 @@
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
-//! # let saves = dir.path().join("saves");
+//! # std::env::set_current_dir(&dir)?;
 //! use everturn::Root;
 //! use everturn::game::{Game, Turn};
 //!
-//! let root = Root::open_or_create(&saves)?;
+//! let root = Root::open_or_create("saves")?;
 //! let mut game = Game::open_or_create(&root, "demo")?;
 //! game.append(Turn::by("player").narrate("You go in.").set("world.npcs.luna.trust", 5))?;
 //!
 //! let trust: u32 = game.state_at(1)?.get("world.npcs.luna.trust")?;
-//! assert_eq!(trust, 5);
+//! # assert_eq!(trust, 5);
 //! for entry in game.entries(..)? {
 //!     println!("{}", entry?.text);
 //! }
@@ -55,9 +55,11 @@ mod session;
 
 pub use append_once::{AppendCondition, OnceOutcome};
 pub use error::{Error, ErrorKind};
+pub use everturn_json::finding::Finding;
+pub use everturn_session::format::Transition;
 pub use everturn_session::model::{
-    AppendOutcome, Entry, EntryKind, ForkOutcome, Mark, MarkKind, NewMark, NewSession, SessionRef,
-    SessionSummary, StateChange,
+    AppendOutcome, Entry, EntryKind, ForkOptions, ForkOutcome, Mark, MarkKind, NewMark, NewSession,
+    SessionBranch, SessionRef, SessionSummary, StateChange, TransitionOutcome,
 };
 pub use root::{Root, RootBuilder};
 pub use session::{AnyFormat, AnySession, Changes, Entries, FormatTag, Session, TypedState};
@@ -77,6 +79,11 @@ pub use everturn_prompt::{card, context, lorebook, markup, tokens};
 
 #[cfg(feature = "chat")]
 pub use everturn_chatlog::chatlog_import;
+
+/// The examples of the page about the library run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;
 
 #[cfg(feature = "game")]
 pub mod game {

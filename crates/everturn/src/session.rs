@@ -322,8 +322,9 @@ impl<F> Session<F> {
     pub fn transition(&mut self, transition: Transition) -> Result<TransitionOutcome, Error> {
         let lifecycle = self.format.lifecycle(Operation::Transition(transition))?;
         self.release()?;
-        let (store, now) = (self.root.store(), self.root.now());
-        let outcome = lifecycle.transition(store, &self.place, transition, now, &mut |_| {})?;
+        let now = self.root.now();
+        let outcome =
+            lifecycle.transition(self.root.store(), &self.place, transition, now, &mut |_| {})?;
         self.place = outcome.session.clone();
         Ok(outcome)
     }
@@ -332,13 +333,21 @@ impl<F> Session<F> {
     pub fn rewind(&mut self, turn: u64) -> Result<ForkOutcome, Error> {
         let editing = self.format.editing(Operation::Rewind)?;
         self.release()?;
-        let (store, now) = (self.root.store(), self.root.now());
-        Ok(editing.rewind(store, &self.place, turn, now, &mut |_| {})?)
+        let now = self.root.now();
+        Ok(editing.rewind(self.root.store(), &self.place, turn, now, &mut |_| {})?)
     }
 
-    /// Forks the session at a turn, or with all turns, into a new session.
-    pub fn fork(&mut self, id: Option<&str>, turn: Option<u64>) -> Result<Session<F>, Error> {
-        let options = ForkOptions { id: id.map(str::to_owned), turn };
+    /// Forks the session into a new one with all its turns.
+    pub fn fork(&mut self, id: &str) -> Result<Session<F>, Error> {
+        self.fork_session(ForkOptions { id: Some(id.to_owned()), turn: None })
+    }
+
+    /// Forks the session into a new one with its turns up to `turn`.
+    pub fn fork_at(&mut self, id: &str, turn: u64) -> Result<Session<F>, Error> {
+        self.fork_session(ForkOptions { id: Some(id.to_owned()), turn: Some(turn) })
+    }
+
+    fn fork_session(&mut self, options: ForkOptions) -> Result<Session<F>, Error> {
         let branch = self.fork_with(&options)?;
         Ok(Session::at(&self.root, self.format, branch.session))
     }
@@ -347,8 +356,8 @@ impl<F> Session<F> {
     pub fn fork_with(&mut self, options: &ForkOptions) -> Result<ForkOutcome, Error> {
         let editing = self.format.editing(Operation::Fork)?;
         self.release()?;
-        let (store, now) = (self.root.store(), self.root.now());
-        Ok(editing.fork(store, &self.place, options, now, &mut |_| {})?)
+        let now = self.root.now();
+        Ok(editing.fork(self.root.store(), &self.place, options, now, &mut |_| {})?)
     }
 
     /// Writes pending data and releases the lock. Dropping the session does the same, but ignores errors.

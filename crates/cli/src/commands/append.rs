@@ -198,7 +198,7 @@ fn append(
     if !args.lines {
         let text = match &args.kind {
             Some(kind) => args.message(kind)?,
-            None => input::text()?,
+            None => input::text("a JSON object")?,
         };
         let (id, written) = session.append(context, &text)?;
         return report_outcome(context, &id, &written, "id");

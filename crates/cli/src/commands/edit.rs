@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 /// Reads text from stdin, without the final newline.
 pub(super) fn read_text() -> Result<String, Error> {
-    Ok(input::text()?.trim_end_matches(['\n', '\r']).to_owned())
+    Ok(input::text("the text of the message")?.trim_end_matches(['\n', '\r']).to_owned())
 }
 
 /// Applies a revision to a message of a session.

@@ -334,6 +334,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             .hint("name one with -o; the JSON goes to stdout")
             .into());
     }
+    if args.save_settings {
+        // The session is changed, so its name must be complete.
+        drop(context.find_to_write(&args.session)?);
+    }
     let (found, (main, summary)) = context.read_found(&args.session, |found| {
         let summary = found.layout.summary(&found.root.store(), &found.place);
         Ok((found.open()?, summary.map_err(|error| found.failed(error))?))

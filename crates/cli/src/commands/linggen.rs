@@ -9,7 +9,7 @@ mod specs;
 
 use everturn::linggen::FORMAT;
 
-use super::{Context, mission, permissions, plan, project};
+use super::{Context, mission, permissions, plan, project, run};
 use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::linggen::require_format;
@@ -36,6 +36,7 @@ enum LinggenCommand {
     Agent(agent::Args),
     Skill(skill::Args),
     Session(session::Args),
+    Run(run::Args),
     Log(log::Args),
     Daemon(daemon::Args),
 }
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         LinggenCommand::Agent(args) => agent::run(args, context),
         LinggenCommand::Skill(args) => skill::run(args, context),
         LinggenCommand::Session(args) => session::run(args, context),
+        LinggenCommand::Run(args) => run::run(args, context),
         LinggenCommand::Log(args) => log::run(args, context),
         LinggenCommand::Daemon(args) => daemon::run(args, context),
     }

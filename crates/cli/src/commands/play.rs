@@ -132,12 +132,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let (root, id) = match &args.campaign {
         Some(name) => {
             // If the ID is ambiguous, the campaign in the current directory is used.
-            let is_id = context.root.is_none() && !name.contains('/');
-            if is_id && find_campaign(context, name).is_err() {
-                context.root = Some(PathBuf::from(STORAGE));
-                context.is_root_named = true;
-            }
-            let found = find_campaign(context, name)?;
+            let found = match find_campaign(context, name) {
+                Err(error) if context.root.is_none() && !name.contains('/') => {
+                    context.root = Some(PathBuf::from(STORAGE));
+                    context.is_root_named = true;
+                    find_campaign(context, name).map_err(|_| error)
+                }
+                found => found,
+            }?;
             let id = SessionId::parse(&found.place.id).map_err(Error::from)?;
             (found.root, id)
         }

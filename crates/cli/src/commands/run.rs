@@ -168,7 +168,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             };
         }
         RunCommand::Begin { session, text, agent } => {
-            let session = session_id(context, session.as_deref())?;
+            let session = match session {
+                Some(name) => Some(context.find_to_write(name)?.place.id),
+                None => None,
+            };
             let (session, text) = (session.as_deref(), text.as_deref());
             let id = match (is_codelia, agent) {
                 (true, None) => codelia::runs::begin(&home, session, text)?,

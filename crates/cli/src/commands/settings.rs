@@ -48,6 +48,7 @@ Output with --json:
   {"session":"camp_0001","revision":1,"settings":{"rollback.max_checkpoints":5},"changed":[…]}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
+    #[arg(value_name = "SESSION")]
     campaign: String,
 
     /// A key to show, or a key with its new value

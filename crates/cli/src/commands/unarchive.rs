@@ -18,7 +18,6 @@ Output with --json:
   {"session":"session-abc123","path":"…","trashed":"…"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
-    #[arg(value_name = "ARCHIVE")]
     session: String,
 }
 

@@ -25,16 +25,22 @@ pub(super) fn unknown(
     let place: Vec<String> =
         roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
     let place = place.join(", ");
+    if let (true, Some(kind)) = (others.is_empty(), kind_and_id(name).0) {
+        let what = format!("there are no {kind} sessions in {place}");
+        return Error::new(Exit::Request, what)
+            .hint(format!("list all sessions with: {}", context.next_command("ls")));
+    }
     if others.is_empty() {
         let new = context.next_command("new game");
         return Error::new(Exit::Request, format!("there are no sessions in {place}")).hint(new);
     }
     let unknown = Error::new(Exit::Request, format!("there is no session {name:?} in {place}"));
-    let (list, (_, id)) = (context.next_command("ls"), kind_and_id(name));
+    let list = context.next_command("ls");
+    let (_, id) = kind_and_id(name);
     match similar_names(others.iter().map(|(_, _, place)| place.id.as_str()), id) {
         Some(names) => unknown.hint(format!("did you mean {names}? {list} lists all")),
         None => {
-            let names = listed(others.iter().map(|(_, _, place)| place.id.clone()));
+            let names = listed(names_of(others));
             unknown.hint(format!("known sessions: {names}; list all with: {list}"))
         }
     }
@@ -42,30 +48,31 @@ pub(super) fn unknown(
 
 /// Returns the error for a name that several sessions have.
 pub(super) fn ambiguous(name: &str, places: &[Candidate]) -> Error {
-    let mut ids = places.iter().map(|(_, _, place)| &place.id);
-    let first = ids.next();
-    let same = ids.all(|id| Some(id) == first);
-    let layouts: std::collections::BTreeSet<_> =
-        places.iter().map(|(_, layout, _)| layout.name()).collect();
-    let by_layout = layouts.len() == places.len();
-    let one_root = places.windows(2).all(|pair| match pair {
-        [(one, ..), (other, ..)] => one.path == other.path,
-        _ => true,
-    });
-    let names = places.iter().map(|(root, layout, place)| match same {
-        true if by_layout && !one_root => format!("{}:{}", layout.name(), place.id),
-        true if one_root => place.path.to_string(),
-        true => root.shown(&place.path),
-        false => place.id.clone(),
-    });
     Error::new(Exit::Request, format!("{name:?} matches {} sessions", places.len()))
-        .hint(format!("name one of {}", listed(names)))
+        .hint(format!("name one of {}", listed(names_of(places))))
+}
+
+/// Returns a name for each session that finds this session and no other: its ID, or `FORMAT:ID`, or its path.
+fn names_of<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<String> {
+    let candidates: Vec<&Candidate> = candidates.into_iter().collect();
+    let by_format = |(_, layout, place): &Candidate| format!("{}:{}", layout.name(), place.id);
+    let name = |candidate: &&Candidate| {
+        let alike = || candidates.iter().filter(|other| other.2.id == candidate.2.id);
+        let of_format = by_format(candidate);
+        match alike().count() {
+            1 => candidate.2.id.clone(),
+            _ if alike().filter(|other| by_format(other) == of_format).count() == 1 => of_format,
+            _ => candidate.0.shown(&candidate.2.path),
+        }
+    };
+    candidates.iter().map(name).collect()
 }
 
 /// Returns the error for the prefix of an ID where the complete ID is required.
 pub(super) fn incomplete(id: &str, candidates: &[&Candidate]) -> Error {
-    let what = format!("no session {id:?}: a command that changes a session requires the full ID");
-    let ids = listed(candidates.iter().map(|(_, _, place)| place.id.clone()));
+    let what =
+        format!("{id:?} is not a full session ID, which a command that changes a session requires");
+    let ids = listed(names_of(candidates.iter().copied()));
     Error::new(Exit::Request, what).hint(format!("sessions with this prefix: {ids}"))
 }
 
@@ -87,8 +94,8 @@ fn similar_names<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Opti
 }
 
 /// Returns the first few names, sorted.
-pub(super) fn listed(names: impl Iterator<Item = String>) -> String {
-    let mut names: Vec<String> = names.collect();
+pub(super) fn listed(names: impl IntoIterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.into_iter().collect();
     names.sort();
     let more = names.len().saturating_sub(NAMES_IN_HINT);
     names.truncate(NAMES_IN_HINT);

@@ -2,7 +2,8 @@
 //!
 //! A line `$ NAME=value everturn word word` runs the binary; lines `in| …` below it are its stdin. The rest is its
 //! output: `out| …`, `err| …` and `exit …`. The commands of one file share a fresh directory, which is printed as
-//! `[DIR]`, or `[-DIR]` and `[NAME]` where its path is encoded or only its name is printed; spaces at the end of a line are not compared. Lines that start with `#` are comments.
+//! `[DIR]`, or `[-DIR]` and `[NAME]` where its path is encoded or only its name is printed; spaces at the end of a line
+//! are not compared. Lines that start with `#` are comments.
 //!
 //! `EVERTURN_BLESS=1 cargo test -p everturn-cli` rewrites the transcripts; read the difference before committing it.
 
@@ -61,8 +62,8 @@ fn answer(words: &str, input: &str, directory: &Path) -> String {
         let path = directory.to_str().unwrap();
         // Linggen names the directory of a project after its path.
         let text = text.replace(path, "[DIR]").replace(&path.replace('/', "-"), "[-DIR]");
-        let name = directory.file_name().and_then(OsStr::to_str).unwrap();
-        let text = text.replace(name, "[NAME]");
+        let own_name = directory.file_name().and_then(OsStr::to_str).unwrap();
+        let text = text.replace(own_name, "[NAME]");
         let lines = text.lines().map(|line| format!("{name}| {line}").trim_end().to_owned() + "\n");
         let unfinished = !text.is_empty() && !text.ends_with('\n');
         lines.collect::<String>() + if unfinished { "(no newline at the end)\n" } else { "" }

@@ -70,7 +70,7 @@ fn a_game_is_undone_rewound_forked_and_marked() {
     assert_eq!(game.marks().unwrap()[0].id, mark.id);
     assert_eq!(game.remove_mark(&mark.id).unwrap().name, "the gate");
 
-    let fork = game.fork(Some("other"), Some(2)).unwrap();
+    let fork = game.fork_at("other", 2).unwrap();
     assert_eq!(fork.state().unwrap().get::<u32>("world.npcs.luna.trust").unwrap(), 2);
     game.rewind(1).unwrap();
     assert_eq!(game.state().unwrap().get::<u32>("world.npcs.luna.trust").unwrap(), 1);
@@ -139,9 +139,7 @@ fn the_other_formats_have_the_same_door() {
     agent.append("user", "Fix the test.").unwrap();
     assert_eq!(agent.entries(..).unwrap().next().unwrap().unwrap().text, "Fix the test.");
 
-    let mut new = NewSession::with_id("work");
-    new.fields = everturn::tree::JsonTree::parse(r#"{"project": "/srv/site"}"#).unwrap();
-    let mut agent = LinggenSession::create_with(&root, &new).unwrap();
+    let mut agent = LinggenSession::create_in_project(&root, "work", "/srv/site").unwrap();
     agent.append("Look around.").unwrap();
     assert_eq!(agent.entries(..).unwrap().next().unwrap().unwrap().text, "Look around.");
 
@@ -149,4 +147,18 @@ fn the_other_formats_have_the_same_door() {
     assert_eq!(campaign.summary().unwrap().turns, Some(0));
     campaign.close().unwrap();
     assert_eq!(root.sessions().unwrap().len(), 4);
+}
+
+#[test]
+fn the_program_in_the_readme_is_the_example_of_the_crate() {
+    let readme = include_str!("../../../../README.md");
+    let program = readme.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = include_str!("../../src/lib.rs").lines();
+    let example = example.skip_while(|line| *line != "//! ```").skip(1);
+    let example =
+        example.take_while(|line| *line != "//! ```").filter(|line| !line.starts_with("//! #"));
+    let example: Vec<&str> =
+        example.map(|line| line.trim_start_matches("//!").trim_start()).collect();
+    let program: Vec<&str> = program.lines().map(str::trim_start).collect();
+    assert_eq!(program, example);
 }
