@@ -8,7 +8,7 @@ use everturn::chatlog::{ChatMessage, ChatSession};
 use everturn::codelia::CodeliaSession;
 use everturn::game::{Game, Turn};
 use everturn::linggen::LinggenSession;
-use everturn::{Error, ErrorKind, NewMark, NewSession, Root};
+use everturn::{Error, ErrorKind, NewMark, Root};
 use jiff::Timestamp;
 
 fn root(dir: &Path) -> Root {
