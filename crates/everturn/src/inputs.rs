@@ -231,7 +231,7 @@ impl Session<LinggenFormat> {
         project: &str,
     ) -> Result<LinggenSession, Error> {
         let mut new = NewSession::with_id(id);
-        new.fields = JsonTree::parse(&json!({"project": project}).to_string())
+        new.fields = JsonTree::parse(json!({"project": project}).to_string())
             .map_err(|error| SessionError::request(error.to_string()))?;
         Session::create_with(root, &new)
     }

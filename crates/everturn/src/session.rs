@@ -339,16 +339,16 @@ impl<F> Session<F> {
 
     /// Forks the session into a new one with all its turns.
     pub fn fork(&mut self, id: &str) -> Result<Session<F>, Error> {
-        self.fork_session(ForkOptions { id: Some(id.to_owned()), turn: None })
+        self.fork_session(&ForkOptions { id: Some(id.to_owned()), turn: None })
     }
 
     /// Forks the session into a new one with its turns up to `turn`.
     pub fn fork_at(&mut self, id: &str, turn: u64) -> Result<Session<F>, Error> {
-        self.fork_session(ForkOptions { id: Some(id.to_owned()), turn: Some(turn) })
+        self.fork_session(&ForkOptions { id: Some(id.to_owned()), turn: Some(turn) })
     }
 
-    fn fork_session(&mut self, options: ForkOptions) -> Result<Session<F>, Error> {
-        let branch = self.fork_with(&options)?;
+    fn fork_session(&mut self, options: &ForkOptions) -> Result<Session<F>, Error> {
+        let branch = self.fork_with(options)?;
         Ok(Session::at(&self.root, self.format, branch.session))
     }
 
