@@ -136,7 +136,7 @@ impl<'a> StagingDir<'a> {
     }
 
     /// Commits the files added so far, so that they can be read.
-    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+    pub fn flush(&mut self) -> Result<(), StoreError> {
         if self.steps.is_empty() { Ok(()) } else { self.commit() }
     }
 

@@ -84,7 +84,7 @@ fn the_replay_steps_forth_and_back_and_quits() {
         "",
         "彼女は笑う。",
         "",
-        "world npcs.luna.trust: new 5",
+        "world npcs.luna: new {\"trust\":5}",
         BACK,
         "turn 1 of 3",
         "G",

@@ -34,7 +34,7 @@ fn a_template_says_what_is_written_of_each_piece() {
     );
     assert!(
         made.contains(
-            "- 3\nluna: Up the hill, and do not look back.\n  world npcs.luna.trust = 5\n"
+            "- 3\nluna: Up the hill, and do not look back.\n  world npcs.luna = {\"trust\":5}\n"
         ),
         "{made}"
     );

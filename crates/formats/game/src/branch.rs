@@ -1,6 +1,7 @@
 //! Forks and rewinds: [`fork`] starts a new session from any turn, [`rewind`] returns a session to an earlier turn.
 
 mod copy;
+mod staged_indexes;
 mod totals;
 mod truncation;
 
@@ -8,17 +9,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use self::staged_indexes::index_steps;
 pub(super) use self::totals::TurnTotals;
 pub(super) use self::truncation::Truncation;
 use self::truncation::{KeptPart, is_derived};
 use super::error::GameError;
-use super::indexes::IndexKind;
 use super::meta::{GameMeta, stamp};
 use super::paths::{DocumentFile, GameStatus, LogFile, LogKind, archive, join_names, scene_path};
 use super::scenes::scenes_at;
 use super::session::{Session, find};
 use super::state::GameState;
-use super::writer::indexing::{index_path, rebuild};
 use super::writer::turns::replace;
 use super::writer::{lock, lock_with};
 use everturn_archive::PackProgress;
@@ -26,8 +26,9 @@ use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_session::marks;
 use everturn_session::model::BranchKind;
+use everturn_session::session_files::files_below;
 use everturn_session::staging::{BATCH_BYTES, StagingDir, build_staged, staging_path};
-use everturn_store::{Durability, Step, Store, StoreError, Writer};
+use everturn_store::{Step, Store, StoreError, Writer};
 use everturn_value::document::JsonStyle;
 
 /// Options of [`fork`] and [`rewind`].
@@ -124,7 +125,6 @@ pub fn fork(
         status: GameStatus::Active,
     };
     let findings = branch.make(&*writer, turn, Vec::new(), how.batch, now, progress)?;
-    write_indexes(store, new, &*writer);
     writer.release()?;
     source.release()?;
     Ok(GameFork { id: new.clone(), turn, findings })
@@ -158,8 +158,6 @@ pub fn rewind(
         status: GameStatus::Paused,
     };
     branch.make(&*writer, session.turn, steps, how.batch, now, progress)?;
-    write_indexes(store, id, &*writer);
-    write_indexes(store, &name, &*writer);
     writer.release()?;
     Ok(GameRewind { turn, branch: name, findings })
 }
@@ -238,23 +236,6 @@ fn must_be_free(session: &Session, id: &SessionId) -> Result<(), GameError> {
         Some(place) => Err(GameError::Taken { id: id.clone(), place }),
         None => Ok(()),
     }
-}
-
-/// Writes the indexes of a session that was made or truncated, in a commit of their own. If that fails, the next writer
-/// makes them.
-fn write_indexes(store: &Arc<dyn Store>, id: &SessionId, writer: &dyn Writer) {
-    let write = || -> Result<(), GameError> {
-        let session = Session::open(Arc::clone(store), id)?;
-        if session.rules().defers_states() {
-            let texts = rebuild(&session)?.texts();
-            let step = |(kind, text): (IndexKind, String)| {
-                replace(index_path(&session.dir, kind), text.into_bytes())
-            };
-            writer.commit(texts.into_iter().map(step).collect(), Durability::Synced)?;
-        }
-        Ok(())
-    };
-    drop(write());
 }
 
 /// Returns the steps for the current log files that have no lines: other programs expect them to exist.
@@ -349,11 +330,12 @@ fn plan_truncation(
             steps.push(Step::Remove { path: file.path });
         }
     }
-    let indexes = join_names(&session.dir, &["indexes"]);
-    if session.store.stat(&indexes)?.is_some() {
-        steps.push(Step::Remove { path: indexes });
+    for path in files_below(&session.store, &join_names(&session.dir, &["indexes"]))? {
+        steps.push(Step::Remove { path });
     }
-    Ok((drop_redundant_removals(steps), moment.findings))
+    let steps = drop_redundant_removals(steps);
+    let indexes = index_steps(&session.store, &session.id, session.status, &session.dir, &steps)?;
+    Ok((drop_redundant_removals([steps, indexes].concat()), moment.findings))
 }
 
 /// Drops removals of files that the same commit replaces.
@@ -404,9 +386,12 @@ impl BranchPlan<'_> {
             for copy in &copies {
                 staging.copy(&copy.from, &copy.to, copy.len, copy.content)?;
             }
-            staging.finish(self.status.session(self.id), last.into_iter().chain(with).collect())
-        })?;
-        Ok(moment.findings)
+            staging.flush()?;
+            let indexes = index_steps(&session.store, self.id, self.status, &dir, &last)?;
+            let steps = [last, indexes, with].concat();
+            staging.finish(self.status.session(self.id), steps)?;
+            Ok::<_, GameError>(moment.findings)
+        })
     }
 
     /// Sets the fields of the metadata that describe the new session.

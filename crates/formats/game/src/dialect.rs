@@ -149,11 +149,17 @@ pub(crate) trait GameDialect {
     /// Reads the changes of a line of the change log.
     fn read_change(&self, text: &ChangeText<'_>, slice: &TextSlice) -> Result<DeltaGroup, String>;
 
-    /// Fails if a session of this dialect cannot have the change with this number in a turn.
-    fn check_delta(&self, number: usize, scope: Scope, delta: &Delta) -> Result<(), GameError>;
+    /// Fails if a session of this dialect with this state cannot have the change with this number in a turn.
+    fn check_delta(
+        &self,
+        number: usize,
+        scope: Scope,
+        delta: &Delta,
+        state: &GameState,
+    ) -> Result<(), GameError>;
 
-    /// Returns a given group of changes as it is applied and stored.
-    fn stored_group(&self, group: &DeltaGroup) -> DeltaGroup;
+    /// Returns a given group of changes as it is applied to `state` and stored.
+    fn stored_group(&self, group: &DeltaGroup, state: &GameState) -> DeltaGroup;
 
     /// Returns the current scene of a state, or `null`.
     fn scene(&self, state: &GameState) -> JsonTree;

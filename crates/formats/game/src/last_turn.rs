@@ -50,8 +50,11 @@ pub(crate) fn last_turn(session: &Session, noted: u64) -> Result<u64, GameError>
     Ok(last)
 }
 
-/// Returns whether the log ends with the turn that the metadata have, or before it, judged by the last line of the
-/// current file.
+/// The field of the metadata with the length of the current turn log file.
+pub(crate) const LOG_BYTES: [&str; 2] = ["files", "currentTurnsBytes"];
+
+/// Returns whether the log ends with the turn that the metadata have, or before it, judged by the length of the current
+/// file if the metadata have it, otherwise by its last line.
 pub(crate) fn is_last(
     store: &Arc<dyn Store>,
     dir: &FilePath,
@@ -60,8 +63,12 @@ pub(crate) fn is_last(
 ) -> Result<bool, GameError> {
     let named = meta.text(&["files", "currentTurns"]);
     let named = named.and_then(|name| FilePath::parse(&format!("{}/{name}", dir.as_str())).ok());
+    let stat = named.as_ref().map(|path| store.stat(path)).transpose()?.flatten();
+    if stat.is_some_and(|stat| meta.number(&LOG_BYTES) == Some(stat.len)) {
+        return Ok(true);
+    }
     let path = match named.filter(is_current) {
-        Some(path) if store.stat(&path)?.is_some() => Some(path),
+        Some(path) if stat.is_some() => Some(path),
         _ => GameFiles::list(store, dir)?.turns.last().map(|(_, path)| path.clone()),
     };
     let Some(path) = path else { return Ok(true) };

@@ -85,7 +85,7 @@ pub(crate) fn tree<T: serde::Serialize + ?Sized>(value: &T) -> JsonTree {
 }
 
 /// Returns the object with these fields in front, unless it has them.
-fn with_first(object: &JsonTree, fields: &[(&str, JsonTree)]) -> JsonTree {
+pub(crate) fn with_first(object: &JsonTree, fields: &[(&str, JsonTree)]) -> JsonTree {
     let mut object = object.clone();
     for (at, (key, value)) in fields.iter().enumerate() {
         if object.value_at(&[key]).is_none() {
@@ -144,6 +144,7 @@ impl GameMeta {
                 "playerState": DocumentFile::Player.as_str(),
                 "currentScene": null,
                 "currentTurns": "turns/turns-0001-current.jsonl",
+                "currentTurnsBytes": 0,
                 "currentDeltas": "deltas/deltas-current.jsonl",
                 "latestSnapshot": "snapshots/snapshot-0000.json",
             },

@@ -11,12 +11,12 @@ use super::files::{GameFiles, list_dir};
 use super::last_turn::last_turn;
 use super::log::{LogItem, RecordLog};
 use super::meta::GameMeta;
-use super::paths::{DocumentFile, GameStatus, LogFile, LogKind};
+use super::paths::{DocumentFile, GameStatus, LogFile, LogKind, scene_path};
 use super::state::GameState;
 use super::turn::TurnRecord;
 use everturn_json::checksum::checksum;
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::names::{FilePath, SessionId};
+use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_store::{Store, StoreError};
 use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 
@@ -327,6 +327,14 @@ impl Session {
     pub(crate) fn named_file(&self, field: &str) -> Option<FilePath> {
         let name = self.meta.as_ref()?.text(&["files", field])?;
         FilePath::parse(&format!("{}/{name}", self.dir.as_str())).ok()
+    }
+
+    /// Returns whether a scene has a file.
+    pub(crate) fn has_scene_file(&self, id: &str) -> Result<bool, StoreError> {
+        match SceneId::parse(id).and_then(|id| scene_path(&self.dir, &id)) {
+            Ok(path) => Ok(self.store.stat(&path)?.is_some()),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Returns the turn of the state files, if the metadata record it.

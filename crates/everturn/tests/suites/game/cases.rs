@@ -232,7 +232,9 @@ pub(crate) fn turns() -> Vec<Case> {
                 acknowledged.set(1);
                 game.close(at(9))
             },
-            states: 3,
+            // The turn that also ends the scene which is taken back, a snapshot because of that, and what closing
+            // writes.
+            states: 4,
             several: true,
             turn: None,
         },

@@ -120,14 +120,35 @@ fn every_damage_is_repaired_and_every_repair_can_be_taken_back() {
         damage(&disk);
         wrong.extend(check(name, &disk, Some(&whole)));
     }
-    // The next turn after one in the wrong file goes into the right one, where nobody looks for the last turn.
-    let other = ["a turn in another file"];
+    // The next turn after one in the wrong file goes into the right one, where nobody looks for the last turn. States of
+    // which nothing else is left stay unknown.
+    let other = ["a turn in another file", "the world cut", "no player"];
     for (name, damage, _) in PROGRAM_DAMAGE.iter().filter(|(name, _, _)| !other.contains(name)) {
         let disk = program();
         damage(&disk);
         wrong.extend(check(name, &disk, None));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn states_without_a_snapshot_are_not_invented() {
+    for (name, damage, expected) in PROGRAM_DAMAGE {
+        if !["the world cut", "no player"].contains(name) {
+            continue;
+        }
+        let disk = program();
+        damage(&disk);
+        let before = files(&disk);
+        let done = repair_now(&disk);
+        assert_eq!(done.actions, [], "{name}");
+        assert_eq!(files(&disk), before, "{name}");
+        assert_eq!(codes(&findings(&disk)), *expected, "{name}: the finding stays");
+        let session = Session::open(open(&disk), &id(SESSION)).unwrap();
+        assert!(session.resume().is_err(), "{name}: there is no state to go on from");
+        assert!(play_on(&disk).is_err(), "{name}");
+        assert_eq!(files(&disk), before, "{name}: a turn that is refused changes nothing");
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl TurnTotals {
     ) -> Result<TurnTotals, GameError> {
         let mut tally = TurnTotals::default();
         for turn in session.turns(0, last)? {
-            tally.add_turn(&turn?);
+            tally.add_turn(session, &turn?)?;
         }
         for change in session.changes(0, last)? {
             tally.add_change(&change?, snapshot);
@@ -50,7 +50,7 @@ impl TurnTotals {
         Ok(tally)
     }
 
-    fn add_turn(&mut self, turn: &TurnRecord) {
+    fn add_turn(&mut self, session: &Session, turn: &TurnRecord) -> Result<(), GameError> {
         self.turns += 1;
         for event in turn.events().iter() {
             self.events += 1;
@@ -61,9 +61,9 @@ impl TurnTotals {
             self.scenes.insert(turn.turn, 1);
         }
         // As in a survey: another program may start a scene without an event, or in the turn before.
-        let is_new = |scene: &String| self.named.insert(scene.clone());
-        if turn.scene.as_ref().is_some_and(is_new) {
-            if !std::mem::take(&mut self.pending) {
+        let is_new = |scene: &&String| self.named.insert((*scene).clone());
+        if let Some(scene) = turn.scene.as_ref().filter(is_new) {
+            if !std::mem::take(&mut self.pending) && session.has_scene_file(scene)? {
                 self.scenes.insert(turn.turn, 1);
             }
         } else if begins {
@@ -79,6 +79,7 @@ impl TurnTotals {
         self.last_time = turn.time.or(self.last_time);
         self.scene.clone_from(&turn.scene);
         self.game_time = turn.raw.value_at(&["gameTime"]).filter(|time| !time.is_null());
+        Ok(())
     }
 
     fn add_change(&mut self, change: &ChangeRecord, snapshot: u64) {

@@ -68,6 +68,21 @@ impl Truncation {
         }
     }
 
+    /// Returns the length of the current turn log file.
+    pub(crate) fn current_bytes(&self, session: &Session) -> Result<u64, GameError> {
+        let name = LogFile::current(LogKind::Turns, self.current_turns());
+        let mut turns = self.logs.iter().filter(|end| end.log == LogKind::Turns);
+        let Some(end) = turns.find(|end| end.name == name) else { return Ok(0) };
+        Ok(match end.left {
+            KeptPart::All => session.store.stat(&end.path)?.map_or(0, |stat| stat.len),
+            KeptPart::Start(len) => {
+                let last = session.store.read(&end.path, len.saturating_sub(1)..len)?;
+                len + u64::from(last != b"\n")
+            }
+            KeptPart::Nothing => 0,
+        })
+    }
+
     /// Returns whether a file in the session's directory that is not a log file is kept.
     pub(crate) fn keeps(&self, session: &Session, path: &FilePath) -> Result<bool, GameError> {
         let (Some(parent), Some(name)) = (path.parent(), path.name()) else { return Ok(true) };

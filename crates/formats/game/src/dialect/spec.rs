@@ -9,7 +9,7 @@ use super::GameDialect;
 use crate::branch::Truncation;
 use crate::changes::{ChangeRecord, ChangeText, DeltaGroup};
 use crate::error::GameError;
-use crate::meta::GameMeta;
+use crate::meta::{GameMeta, with_first};
 use crate::paths::{LogFile, LogKind, SnapshotFile, scene_name, scene_path, short};
 use crate::scenes::scene_id_of;
 use crate::session::Session;
@@ -20,7 +20,10 @@ use crate::writer::turns::TurnDraft;
 use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_store::Step;
 use everturn_value::delta::Delta;
-use everturn_value::tree::{JsonTree, TextSlice};
+use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
+
+/// The field of a state that names its session.
+const SESSION: &str = "sessionId";
 
 /// The rules of [`Dialect::Spec`](super::Dialect::Spec).
 pub(super) struct SpecDialect;
@@ -86,7 +89,13 @@ impl GameDialect for SpecDialect {
         lines::read_change(text, slice)
     }
 
-    fn check_delta(&self, number: usize, scope: Scope, delta: &Delta) -> Result<(), GameError> {
+    fn check_delta(
+        &self,
+        number: usize,
+        scope: Scope,
+        delta: &Delta,
+        state: &GameState,
+    ) -> Result<(), GameError> {
         if scope == Scope::Npcs {
             let scopes = "known scopes: world, player, scene";
             return Err(GameError::input(format!(
@@ -100,21 +109,39 @@ impl GameDialect for SpecDialect {
                  the state"
             )));
         }
-        if first.is_some_and(|first| &**first == "sessionId") {
+        let id = |tree: &JsonTree| tree.value_at(&[SESSION]);
+        let own =
+            state.get(scope).filter(|_| first.is_none() && scope != Scope::Scene).and_then(id);
+        let other = delta.value.as_ref().and_then(id).zip(own);
+        if first.is_some_and(|first| &**first == SESSION)
+            || other.is_some_and(|(given, own)| !given.is_same(&own))
+        {
             return Err(GameError::input(format!(
-                "change {number} of scope {scope}: sessionId names the session that the file belongs to, and cannot \
+                "change {number} of scope {scope}: {SESSION} names the session that the file belongs to, and cannot \
                  be changed"
             )));
         }
         Ok(())
     }
 
-    /// The time at which a file was written is not part of the state.
-    fn stored_group(&self, group: &DeltaGroup) -> DeltaGroup {
+    /// The time at which a file was written is not part of the state, and a whole state without the ID of its session
+    /// keeps it.
+    fn stored_group(&self, group: &DeltaGroup, state: &GameState) -> DeltaGroup {
         let is_stamped = matches!(group.scope, Scope::World | Scope::Player);
+        let id = state.get(group.scope).and_then(|state| state.value_at(&[SESSION]));
+        let keep = |value: JsonTree| match &id {
+            Some(id) => with_first(&value, &[(SESSION, id.clone())]),
+            None => value,
+        };
         let stored = |delta: &Delta| {
             if is_stamped && delta.path.segments().is_empty() {
-                Delta { value: delta.value.as_ref().map(unstamped), ..delta.clone() }
+                let value = delta.value.as_ref().map(unstamped);
+                let is_object = |value: &JsonTree| value.kind() == ValueKind::Object;
+                let value = match value {
+                    Some(value) if is_object(&value) => Some(keep(value)),
+                    other => other,
+                };
+                Delta { value, ..delta.clone() }
             } else {
                 delta.clone()
             }

@@ -89,12 +89,18 @@ impl GameDialect for UpstreamDialect {
         lines::read_change(text, slice)
     }
 
-    fn check_delta(&self, _number: usize, _scope: Scope, _delta: &Delta) -> Result<(), GameError> {
+    fn check_delta(
+        &self,
+        _number: usize,
+        _scope: Scope,
+        _delta: &Delta,
+        _state: &GameState,
+    ) -> Result<(), GameError> {
         Ok(())
     }
 
     /// The scene is a part of the world.
-    fn stored_group(&self, group: &DeltaGroup) -> DeltaGroup {
+    fn stored_group(&self, group: &DeltaGroup, _state: &GameState) -> DeltaGroup {
         if group.scope != Scope::Scene {
             return group.clone();
         }

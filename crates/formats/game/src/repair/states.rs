@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::replay::{StateObserver, replay_states};
 use crate::error::GameError;
+use crate::last_turn::LOG_BYTES;
 use crate::meta::{GameMeta, NewGame, stamp, tree};
 use crate::paths::{DocumentFile, join_names};
 use crate::session::Session;
@@ -147,6 +148,15 @@ fn counts(
         }
         if !meta.tree.value_at(path).is_some_and(|found| found.is_same(&value)) {
             meta.put_tree(path, value);
+        }
+    }
+    if meta.number(&LOG_BYTES).is_some() {
+        let file = meta.text(&["files", "currentTurns"]).unwrap_or_default();
+        let names: Vec<&str> = file.split('/').collect();
+        let stat = session.store.stat(&join_names(&session.dir, &names))?;
+        let len = stat.map(|stat| stat.len);
+        if meta.number(&LOG_BYTES) != len {
+            meta.put(&LOG_BYTES, &len);
         }
     }
     if files.snapshots.is_empty() && meta.tree.value_at(&["files", "latestSnapshot"]).is_some() {

@@ -85,7 +85,7 @@ impl Survey<'_> {
                         self.number(&turn, &line, lowest, &mut before, &mut within);
                         self.events(&turn, &line, &path);
                         self.repaired(&turn, &line, &path);
-                        self.count(&turn, &line, &path);
+                        self.count(&turn, &line, &path)?;
                     }
                 }
             }
@@ -304,7 +304,12 @@ impl Survey<'_> {
     }
 
     /// Adds a turn to the totals.
-    fn count(&mut self, turn: &TurnRecord, line: &LogLine, path: &FilePath) {
+    fn count(
+        &mut self,
+        turn: &TurnRecord,
+        line: &LogLine,
+        path: &FilePath,
+    ) -> Result<(), GameError> {
         let recount = &mut self.facts.recount;
         recount.turns += 1;
         if let Some(time) = turn.time {
@@ -318,24 +323,26 @@ impl Survey<'_> {
         if let Some(scene) = &turn.scene
             && !recount.scenes_named.contains_key(scene)
         {
-            // Another program may start a scene without an event, or in the turn before.
+            // Another program may start a scene without an event, or in the turn before: then its file tells that it
+            // exists.
             if !std::mem::take(&mut recount.scene_pending) {
-                recount.scene_starts.insert(turn.turn, 1);
+                let has_file = self.session.has_scene_file(scene).map_err(GameError::from);
+                if self.readable(path, has_file)? == Some(true) {
+                    self.facts.recount.scene_starts.insert(turn.turn, 1);
+                }
             }
-        } else if begins {
-            recount.scene_pending = true;
-        }
-        if let Some(scene) = &turn.scene
-            && !recount.scenes_named.contains_key(scene)
-        {
             let message =
                 format!("turn {} belongs to scene {scene}, which does not exist", turn.turn);
             let finding = at_line(path, line, FindingCode::MissingScene, message);
-            recount.scenes_named.insert(scene.clone(), finding);
+            self.facts.recount.scenes_named.insert(scene.clone(), finding);
+        } else if begins {
+            recount.scene_pending = true;
         }
+        let recount = &mut self.facts.recount;
         if recount.last() == Some(turn.turn) {
             recount.scene.clone_from(&turn.scene);
             recount.game_time = turn.raw.value_at(&["gameTime"]).filter(|time| !time.is_null());
         }
+        Ok(())
     }
 }

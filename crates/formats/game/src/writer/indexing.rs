@@ -34,6 +34,8 @@ pub(crate) struct IndexedTurn<'a> {
     /// The changes, each with the name of its file.
     pub(crate) changes: &'a [(&'a ChangeRecord, &'a str)],
     pub(crate) scene: Option<&'a str>,
+    /// The same if it is the first turn of a scene that has a file. Other programs start scenes without saying so.
+    pub(crate) new_scene: Option<&'a str>,
 }
 
 /// Adds a turn and its changes, which may start or end a scene.
@@ -80,11 +82,8 @@ pub(crate) fn add_turn(indexes: &mut Indexes, row: &IndexedTurn<'_>) {
         indexes.start_scene(&text(&["sceneId"]), &text(&["type"]), turn, &place);
     } else if row.events.iter().any(is_start) {
         indexes.start_scene(row.scene.unwrap_or_default(), "", turn, "");
-    } else if let Some(id) = row.scene.filter(|_| wholes.is_empty()) {
-        // Another program has started it without saying so.
-        if !indexes.has_scene(id) {
-            indexes.start_scene(id, "", turn, "");
-        }
+    } else if let Some(id) = row.new_scene.filter(|_| wholes.is_empty()) {
+        indexes.start_scene(id, "", turn, "");
     }
 }
 
@@ -125,16 +124,21 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
             next = changes.next_line().transpose()?;
         }
         let made: Vec<_> = made.iter().map(|(change, file)| (change, file.as_str())).collect();
+        let is_new = |id: &&str| !indexes.has_scene(id);
+        let new_scene = match turn.scene.as_deref().filter(is_new) {
+            Some(id) if session.has_scene_file(id)? => Some(id),
+            _ => None,
+        };
         let row = IndexedTurn {
             turn: turn.turn,
             place: (&name(&path), line.line.saturating_sub(1), line.offset),
             events: &turn.events(),
             changes: &made,
             scene: turn.scene.as_deref(),
+            new_scene,
         };
-        let is_new = row.scene.is_some_and(|id| !indexes.has_scene(id));
         add_turn(indexes, &row);
-        if let Some(id) = row.scene.filter(|_| is_new) {
+        if let Some(id) = new_scene {
             describe_scene(session, indexes, id)?;
         }
     }
@@ -226,13 +230,21 @@ impl GameWriter {
         let delta_file = LogFile::current(LogKind::Deltas, deltas).render(LogKind::Deltas);
         let changes: Vec<_> = changes.iter().map(|change| (change, delta_file.as_str())).collect();
         let place = (file.as_str(), turn - turns, offset);
-        add_turn(indexes, &IndexedTurn { turn, place, events, changes: &changes, scene });
+        let new_scene = None;
+        add_turn(
+            indexes,
+            &IndexedTurn { turn, place, events, changes: &changes, scene, new_scene },
+        );
         if self.turns.first > turns {
             indexes.rename_turns(&file, &LogFile::closed(turns, turn).render(LogKind::Turns));
         }
         if self.deltas.first > deltas {
             indexes
                 .rename_deltas(&delta_file, &LogFile::closed(deltas, turn).render(LogKind::Deltas));
+        }
+        if scene.is_some_and(|id| !indexes.has_scene(id)) {
+            // Whether it exists is seen when the indexes are loaded again.
+            self.indexes = None;
         }
     }
 }

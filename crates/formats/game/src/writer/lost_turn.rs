@@ -9,6 +9,7 @@ use super::turns::replace;
 use crate::branch::TurnTotals;
 use crate::changes::ChangeRecord;
 use crate::error::GameError;
+use crate::last_turn::LOG_BYTES;
 use crate::meta::tree;
 use crate::paths::{DocumentFile, LogFile, LogKind, join_names};
 use crate::repair::lost_line;
@@ -47,6 +48,7 @@ impl GameWriter {
         }
         let counted = TurnTotals::count(&self.session, turn - 1, turn)?;
         counted.note_events(&mut self.meta, &line);
+        self.meta.put(&LOG_BYTES, &self.turns.bytes);
         steps.push(replace(DocumentFile::Meta.in_dir(&dir), self.meta.to_bytes()));
         let receipt = self.commit(steps)?;
         self.session.meta = Some(self.meta.clone());

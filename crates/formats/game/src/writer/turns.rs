@@ -113,7 +113,7 @@ impl GameWriter {
         }
         let events = self.event_ids(input, turn)?;
         let time = input.time.unwrap_or_else(|| now.as_millisecond());
-        let mut changes = self.changes(input, turn, time, &events)?;
+        let mut changes = self.changes(source, input, turn, time, &events)?;
         let before = scene_id_of(&self.state.scene);
         let left = self.apply(&mut changes)?;
         let after = scene_id_of(&self.state.scene);
@@ -145,6 +145,7 @@ impl GameWriter {
     /// Returns the turn's changes with their IDs; IDs in the input must match.
     fn changes(
         &self,
+        source: TurnSource,
         input: &TurnInput,
         turn: u64,
         time: i64,
@@ -172,20 +173,27 @@ impl GameWriter {
                 }
                 (None, None) => events.first().cloned(),
             };
-            let (group, extra) = (rules.stored_group(&given.group), given.extra.clone());
+            let group = match source {
+                TurnSource::Given => rules.stored_group(&given.group, &self.state),
+                // It comes from stored changes.
+                TurnSource::Undo => given.group.clone(),
+            };
+            let extra = given.extra.clone();
             let time = Some(given.time.unwrap_or(time));
             changes.push(ChangeRecord { id, turn, event, time, group, extra });
         }
-        self.check_changes(&changes)?;
+        self.check_changes(source, &changes)?;
         Ok(changes)
     }
 
     /// Rejects changes that are invalid in any state.
-    fn check_changes(&self, changes: &[ChangeRecord]) -> Result<(), GameError> {
+    fn check_changes(&self, source: TurnSource, changes: &[ChangeRecord]) -> Result<(), GameError> {
         let groups = changes.iter().map(|change| &change.group);
         let deltas = groups.flat_map(|group| group.deltas.iter().map(|delta| (group.scope, delta)));
         for (number, (scope, delta)) in (1..).zip(deltas) {
-            self.session.rules().check_delta(number, scope, delta)?;
+            if source == TurnSource::Given {
+                self.session.rules().check_delta(number, scope, delta, &self.state)?;
+            }
             let left = match delta.op {
                 DeltaOp::Set => delta.value.as_ref().map(JsonTree::kind),
                 _ => Some(ValueKind::Null),

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use crate::branch::{Truncation, TurnTotals};
 use crate::changes::touches;
 use crate::error::GameError;
+use crate::last_turn::LOG_BYTES;
 use crate::meta::{GameMeta, stamp};
 use crate::paths::{DocumentFile, LogFile, LogKind, scene_path};
 use crate::scenes::{is_start, scene_id_of, started_scene};
@@ -142,6 +143,7 @@ fn note_turn(
         format!("{}/{}", log.as_str(), LogFile::current(log, tape.first).render(log))
     };
     meta.put(&["files", "currentTurns"], &file(LogKind::Turns, &game.turns));
+    meta.put(&LOG_BYTES, &game.turns.bytes);
     meta.put(&["files", "currentDeltas"], &file(LogKind::Deltas, &game.deltas));
     let deltas: usize = changes.iter().map(|change| change.group.deltas.len()).sum();
     meta.add(&["deltaStats", "totalDeltas"], deltas as u64);
@@ -211,6 +213,7 @@ pub(super) fn truncated_files(
     tally.note(meta, cut.turn, state);
     let turns = LogFile::current(LogKind::Turns, cut.current_turns()).render(LogKind::Turns);
     meta.put(&["files", "currentTurns"], &format!("turns/{turns}"));
+    meta.put(&LOG_BYTES, &cut.current_bytes(session)?);
     meta.put(&["files", "currentDeltas"], "deltas/deltas-current.jsonl");
     meta.put(&["files", "latestSnapshot"], &snapshot);
     meta.put(&["deltaStats", "lastSnapshotTurn"], &snapshot_turn);
