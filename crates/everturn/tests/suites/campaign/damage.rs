@@ -23,7 +23,7 @@ fn codes(store: &Arc<dyn Store>) -> Vec<FindingCode> {
 
 fn remove(store: &Arc<dyn Store>, file: &str) {
     let path = crate::campaign::support::path(file);
-    let writer = store.lock(&[path.clone()]).unwrap();
+    let writer = store.lock(std::slice::from_ref(&path)).unwrap();
     let step = everturn::store::Step::Remove { path };
     writer.commit(vec![step], everturn::store::Durability::Synced).unwrap();
     writer.release().unwrap();

@@ -82,7 +82,8 @@ fn the_scene_is_where_its_changes_go() {
         if rules.has_scene_files() {
             state.scene = JsonTree::object();
         }
-        state.apply(&mut rules.stored_group(&change)).unwrap();
+        let mut group = rules.stored_group(&change, &state);
+        state.apply(&mut group).unwrap();
         let scene = rules.scene(&state);
         assert_eq!(scene.string_at(&["mood"]).as_deref(), Some("calm"), "{dialect:?}");
         assert!(rules.is_active_scene(&scene), "{dialect:?}");
