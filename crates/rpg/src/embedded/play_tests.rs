@@ -218,7 +218,6 @@ const IN_GERMAN: &[&str] = &[
 ];
 
 /// Something that a player may say, with words of the scene in it.
-#[expect(clippy::too_many_lines, reason = "a table of sentences")]
 fn random_input(table: &GameTable, dice: Dice) -> String {
     let world = table.world();
     let german = world.language == "de";

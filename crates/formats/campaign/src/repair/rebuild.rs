@@ -23,7 +23,7 @@ pub(super) fn document(
     campaign: &Campaign,
     remains: &DocumentRemains,
 ) -> Result<(JsonTree, String), CampaignError> {
-    if remains.is_whole() {
+    if remains.is_whole() && dangling(CampaignView::new(&remains.tree)).is_empty() {
         let what = "other bytes after the document are removed".to_owned();
         return Ok((remains.tree.clone(), what));
     }

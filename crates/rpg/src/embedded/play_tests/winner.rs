@@ -23,7 +23,6 @@ pub(super) fn win(table: &mut GameTable) -> String {
     panic!("the quest cannot be won: {:?}\n{}", table.world().quest, table.campaign.to_line());
 }
 
-#[expect(clippy::too_many_lines, reason = "one line for each step of a quest")]
 pub(super) fn next_move(table: &GameTable) -> String {
     let world = table.world();
     let view = table.view();
