@@ -117,6 +117,13 @@ mod tests {
     }
 
     #[test]
+    fn help_has_help() {
+        let words = ["everturn", "help", "--help"].map(OsString::from);
+        let shown = Arguments::parse_words(&words).unwrap_err();
+        assert_eq!(shown.kind(), clap::error::ErrorKind::DisplayHelp);
+    }
+
+    #[test]
     fn global_options_mean_the_same_before_and_after_the_command() {
         for words in ["--root a --json man x", "--json man x --root a", "man --root=a x --json"] {
             let words = std::iter::once("everturn").chain(words.split(' '));

@@ -55,25 +55,25 @@ fn a_batch_of_a_thousand_files_needs_few_open_files() {
 /// On a separate disk, fills the remaining space and then runs commands that should free some.
 const FULL: &str = r#"
 mount -t tmpfs -o size=6m none mnt
-export EVERTURN_ROOT=mnt/root HOME="$PWD/mnt"
-everturn new game --id g --name Vex
-everturn new campaign --id c --party a
-everturn new codelia --id d
-everturn new linggen --id l
-everturn new chatlog --id t --name S
-for session in g c d l t; do everturn show $session > /dev/null; done
-echo '{"role":"user","content":"hello"}' | everturn append d
-echo hello | everturn append t --type npc --name L
+in_root() { everturn "$@" --root mnt/root; }
+in_root new game --id g --name Vex
+in_root new campaign --id c --party a
+in_root new codelia --id d
+in_root new linggen --id l
+in_root new chatlog --id t --name S
+for session in g c d l t; do in_root show $session > /dev/null; done
+echo '{"role":"user","content":"hello"}' | in_root append d
+echo hello | in_root append t --type npc --name L
 fill() { cat /dev/zero > mnt/fill || true; cat /dev/zero >> mnt/fill2 || true; }
 for session in g c d l t; do
     fill 2> /dev/null
-    echo "trash $session"; everturn trash $session
+    echo "trash $session"; in_root trash $session
     fill 2> /dev/null
-    echo "restore $session"; everturn restore $session
+    echo "restore $session"; in_root restore $session
     fill 2> /dev/null
-    echo "trash $session again"; everturn trash $session
+    echo "trash $session again"; in_root trash $session
     fill 2> /dev/null
-    echo "purge $session"; everturn purge $session --yes
+    echo "purge $session"; in_root purge $session --yes
 done
 echo "all done"
 "#;

@@ -310,10 +310,27 @@ fn a_repeated_command_never_hits_another_session() {
         let refused = run_words(&words);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(1), "{command}: {said}");
-        assert!(said.contains("requires the full ID"), "{command}: {said}");
+        assert!(said.contains("is not a full session ID"), "{command}: {said}");
         assert!(said.contains("alpha-2"), "{command}: {said}");
     }
     // A prefix is enough for reading.
     assert!(run_words(&["show", "alpha"]).status.success());
     assert!(run_words(&["trash", "alpha-2"]).status.success());
+}
+
+#[test]
+fn the_names_in_a_hint_find_the_session() {
+    let dir = tempfile::tempdir().unwrap();
+    for format in ["game", "campaign"] {
+        assert_eq!(outcome(dir.path(), &["new", format, "--id", "tale"], b"").0, Some(0));
+    }
+    let (_, _, said) = outcome(dir.path(), &["show", "tale"], b"");
+    let names: Vec<&str> = said.split("name one of ").nth(1).unwrap().trim().split(", ").collect();
+    assert_eq!(names.len(), 2, "{said}");
+    for name in names {
+        let (code, _, said) = outcome(dir.path(), &["show", name], b"");
+        assert_eq!(code, Some(0), "{name}: {said}");
+    }
+    let (_, _, said) = outcome(dir.path(), &["show", "linggen:tale"], b"");
+    assert!(said.contains("there are no linggen sessions"), "{said}");
 }

@@ -174,7 +174,9 @@ fn follow(sample: &Sample, damage: &Damage) -> Result<Seer, String> {
         return Err(format!("after the repair there is still: {left}"));
     }
     let again = fix(RepairMode::Plan)?;
-    if let Some(action) = again.actions.first() {
+    // A simulated disk has no database, so there the index is always missing.
+    let is_index = |file: &FilePath| file.as_str().ends_with("/state.db");
+    if let Some(action) = again.actions.iter().find(|action| !is_index(&action.file)) {
         return Err(format!("a second repair would change {}: {}", action.file, action.what));
     }
     // One of two records of a turn is put into the other, without the end of its line.

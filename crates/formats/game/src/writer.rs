@@ -7,6 +7,7 @@ pub(super) mod maintenance;
 mod scenes;
 pub(super) mod turns;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -75,6 +76,8 @@ pub struct GameWriter {
     /// The indexes up to the last turn, loaded on demand.
     indexes: Option<Indexes>,
     findings: Vec<Finding>,
+    /// Whether something was stored since the session was opened.
+    has_stored: Cell<bool>,
 }
 
 /// The last file of a log.
@@ -173,6 +176,7 @@ impl GameWriter {
             session,
             indexes: None,
             findings: moment.findings,
+            has_stored: Cell::new(false),
         };
         if is_torn {
             game.restore_lost_line()?;
@@ -296,7 +300,10 @@ impl GameWriter {
 
     /// Writes pending derived data and releases the session.
     pub fn close(mut self, now: Timestamp) -> Result<(), GameError> {
-        self.write_all(now)?;
+        // What was refused changes nothing, not even the time of the last change.
+        if self.has_stored.get() {
+            self.write_all(now)?;
+        }
         Ok(self.writer.release()?)
     }
 
@@ -307,7 +314,9 @@ impl GameWriter {
     }
 
     pub(super) fn commit(&self, steps: Vec<Step>) -> Result<CommitReceipt, StoreError> {
-        self.writer.commit(steps, Durability::Synced)
+        let receipt = self.writer.commit(steps, Durability::Synced)?;
+        self.has_stored.set(true);
+        Ok(receipt)
     }
 }
 

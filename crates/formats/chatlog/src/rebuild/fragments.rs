@@ -234,6 +234,11 @@ impl<'b> FragmentReader<'b> {
         if let Some(history) = named(&HISTORIES) {
             self.parent = BrokenParent::History(history);
             let (value, end) = value?;
+            // Without a comma or a brace after it, the list was closed by damage.
+            let next = self.skip_blank(end).and_then(|at| self.bytes.get(at));
+            if !matches!(next, Some(b',' | b'}')) {
+                return None;
+            }
             self.parent = BrokenParent::Metadata;
             self.current.metadata.push((history, value));
             self.put(start..end);

@@ -223,6 +223,8 @@ impl SessionIndex for SqliteIndex {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs as links;
+
     use super::*;
 
     /// The table before sessions had a workspace, with a column of another program.
@@ -262,7 +264,7 @@ mod tests {
         let file = dir.path().join("a%20?b#c.db");
         Connection::open(&file).unwrap().execute_batch(OLD).unwrap();
         // SQLite follows no links, and can open a directory to read from it.
-        std::os::unix::fs::symlink("nothing", dir.path().join("a%20?b#c.db-shm")).unwrap();
+        links::symlink("nothing", dir.path().join("a%20?b#c.db-shm")).unwrap();
         assert!(SqliteIndex::open_read_only(&file).is_err());
         let row = SqliteIndex::open_immutable(&file).unwrap().row("old").unwrap().unwrap();
         assert_eq!(row.invoke_seq, Some(4));

@@ -1,5 +1,6 @@
 //! Creates sessions.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -48,8 +49,11 @@ impl GameWriter {
             game_time: JsonTree::null(),
             indexes: Some(Indexes::new(new.id.as_str())),
             findings: Vec::new(),
+            has_stored: Cell::new(false),
         };
         game.take_snapshot(&SnapshotReason::Initial, true, now)?;
+        // Everything derived is written.
+        game.has_stored.set(false);
         Ok(game)
     }
 }
