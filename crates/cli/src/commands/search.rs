@@ -228,7 +228,13 @@ fn print(
             vanished += usize::from(!left_out.iter().any(|one| one.session == hit.session));
             continue;
         };
-        let (entry, branch) = match (hit_entry(reader, hit), hit_branch(reader, hit)) {
+        let mut read = (hit_entry(reader, hit), hit_branch(reader, hit));
+        if matches!(read, (Ok(None), Ok(_))) {
+            // The session may have been moved while it was read.
+            let again = open_session(&collection.sources, session).ok().flatten();
+            read = again.map_or(read, |again| (hit_entry(&*again, hit), hit_branch(&*again, hit)));
+        }
+        let (entry, branch) = match read {
             (Ok(Some(entry)), Ok(branch)) => (entry, branch),
             // A turn that was removed since is skipped.
             (Ok(_), Ok(_)) => {

@@ -17,7 +17,8 @@ use crate::lifecycle::transition;
 Output with --json:
   {"session":"session-abc123","path":"…","trashed":"…"}"#)]
 pub(crate) struct Args {
-    /// The session: its ID, a path, or `latest`
+    /// The archived session: its ID or a path
+    #[arg(value_name = "ARCHIVE")]
     session: String,
 }
 

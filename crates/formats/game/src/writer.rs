@@ -300,10 +300,10 @@ impl GameWriter {
 
     /// Writes pending derived data and releases the session.
     pub fn close(mut self, now: Timestamp) -> Result<(), GameError> {
-        // What was refused changes nothing, not even the time of the last change.
-        if self.has_stored.get() {
-            self.write_all(now)?;
-        }
+        // Derived data of an earlier writer are completed without a change of the session's time.
+        let modified = self.meta.tree.string_at(&["lastModified"]);
+        let modified = modified.and_then(|time| time.parse().ok()).unwrap_or(now);
+        self.write_all(if self.has_stored.get() { now } else { modified })?;
         Ok(self.writer.release()?)
     }
 

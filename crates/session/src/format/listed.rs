@@ -10,7 +10,7 @@ use super::{MAX_LIST_TRIES, SessionError, SessionFormat, SessionReader};
 use crate::model::SessionRef;
 
 /// How often a session is looked for before it is taken for gone: a list that was read while it was moved may lack it.
-const LOOKUPS: usize = 6;
+const LOOKUPS: usize = 20;
 const LOOKUP_PAUSE: Duration = Duration::from_millis(3);
 
 /// What a listed session has become.
