@@ -9,6 +9,7 @@ mod endpoint;
 mod key;
 mod partial;
 mod prompt;
+mod reasoning;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,7 @@
 //! `console -> line -> PlaySession -> PlayPage -> console`: the game logic needs no terminal, and the terminal
 //! contains no game logic.
 
+mod completion;
 mod console;
 mod game;
 mod guide;
@@ -78,7 +79,8 @@ pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, 
     };
     let guide = Guide::new(embedded);
     let (clock, unanswered) = (settings::now as fn() -> jiff::Timestamp, None);
-    let mut game = PlaySession { store, campaign, narrator, guide, clock, unanswered, failures: 0 };
+    let mut game =
+        PlaySession { store, campaign, narrator, guide, clock, unanswered, failures: 0, rolls: 0 };
     if console.is_terminal() {
         game.history()?.iter().for_each(|line| console.remember(line));
     }
@@ -135,6 +137,9 @@ fn converse(
     loop {
         if !context.json {
             echo(game, None, console, context)?;
+        }
+        if console.is_terminal() {
+            console.complete_names(game.known_names()?);
         }
         let mut page = PlayPage::default();
         let (mut next, failures) = (NextStep::Ask, game.failures);

@@ -147,6 +147,34 @@ impl NarratorRequest<'_> {
         if checks_words(self.view()) { CHANGES } else { &[] }
     }
 
+    /// Returns what the campaign says about its story: title, premise, tone, language and characters. `None` if it says
+    /// nothing.
+    #[must_use]
+    pub fn premise(&self) -> Option<String> {
+        let text = |path: &[&str]| {
+            let text = self.campaign.string_at(path).unwrap_or_default();
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let mut lines = Vec::new();
+        for (label, key) in [
+            ("Title", "title"),
+            ("Premise", "premise"),
+            ("Tone", "tone"),
+            ("Language of the story", "language"),
+        ] {
+            lines.extend(text(&["everturn", key]).map(|text| format!("{label}: {text}")));
+        }
+        for member in self.view().party() {
+            let about = |key: &str| text(&["everturn", "characters", &member, key]);
+            let name = about("name").filter(|name| *name != member);
+            let facts: Vec<String> = name.into_iter().chain(about("description")).collect();
+            if !facts.is_empty() {
+                lines.push(format!("{member}: {}", facts.join(", ")));
+            }
+        }
+        (!lines.is_empty()).then(|| format!("About the story:\n{}", lines.join("\n")))
+    }
+
     fn brief(&self) -> Map<String, Value> {
         let view = self.view();
         let here = view.position(self.actor);

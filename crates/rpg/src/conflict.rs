@@ -74,6 +74,21 @@ pub struct ConflictReport {
 }
 
 impl ConflictReport {
+    /// Returns what the last answer claimed, for an error message.
+    #[must_use]
+    pub fn last_words(&self) -> String {
+        match self.conflicts.first() {
+            Some(conflict) => {
+                format!(
+                    ", the last time with {:?} ({})",
+                    conflict.found_in_text,
+                    conflict.kind.as_str()
+                )
+            }
+            None => String::new(),
+        }
+    }
+
     /// Returns the report in the form of the log.
     #[must_use]
     pub fn to_value(&self) -> Value {

@@ -27,9 +27,31 @@ pub fn default_settings(rules: RuleSet) -> Value {
 /// Returns the two rooms of a campaign without a map.
 #[must_use]
 pub fn starter_map(generation: Generation) -> Value {
-    let area = |id: &str, name: &str, roads: &[&str]| {
+    sized_map(generation, 2)
+}
+
+/// Returns a map without names: two rooms, and more of them around these. Narrators name them as they are seen.
+#[must_use]
+pub fn sized_map(generation: Generation, size: usize) -> Value {
+    let id = |number: usize| format!("area_{number:03}");
+    // Each area beyond the second has the way that leads to half its number.
+    let parent = |number: usize| if number == 2 { 1 } else { number / 2 };
+    let mut areas = Map::new();
+    let mut connections = Vec::new();
+    for number in 1..=size.max(2) {
+        let name = match number {
+            1 => "Starting Area",
+            2 => "Side Room",
+            _ => "Generated Area",
+        };
+        let children = (2..=size.max(2)).filter(|child| parent(*child) == number);
+        let mut roads: Vec<String> = children.map(id).collect();
+        // The two rooms of the program have no way back.
+        if number > 2 || number == 2 && size > 2 {
+            roads.push(id(parent(number)));
+        }
         let mut area = Map::new();
-        area.insert("id".to_owned(), id.into());
+        area.insert("id".to_owned(), id(number).into());
         area.insert("name".to_owned(), name.into());
         if matches!(generation, Generation::Second | Generation::Third) {
             area.insert("description".to_owned(), "".into());
@@ -38,15 +60,13 @@ pub fn starter_map(generation: Generation) -> Value {
         if generation.has_one_way_roads() {
             area.insert("reachable_area_ids".to_owned(), json!(roads));
         }
-        area
-    };
-    json!({
-        "areas": {
-            "area_001": area("area_001", "Starting Area", &["area_002"]),
-            "area_002": area("area_002", "Side Room", &[]),
-        },
-        "connections": [{"from_area_id": "area_001", "to_area_id": "area_002"}],
-    })
+        areas.insert(id(number), area.into());
+        if number > 1 {
+            let (from, to) = (id(parent(number)), id(number));
+            connections.push(json!({"from_area_id": from, "to_area_id": to}));
+        }
+    }
+    json!({"areas": areas, "connections": connections})
 }
 
 /// Returns a new character, for campaigns with `actors`.

@@ -202,8 +202,8 @@ pub fn default_allowlist(rules: RuleSet) -> Vec<&'static str> {
 }
 
 /// Returns the tools that exist by these rules.
-#[cfg(test)]
-pub(crate) fn known_tools(rules: RuleSet) -> Vec<&'static str> {
+#[must_use]
+pub fn known_tools(rules: RuleSet) -> Vec<&'static str> {
     let known = TOOLS.iter().filter(|(_, first, second)| match rules {
         RuleSet::First => first.is_some(),
         RuleSet::Second => second.is_some(),

@@ -38,9 +38,11 @@ pub(super) enum RequestFailure {
 }
 
 /// The response of an endpoint.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct ResponseContent {
     pub(super) text: String,
+    /// The tool calls that are not in the text: `{"id": …, "function": {"name": …, "arguments": …}}`.
+    pub(super) calls: Vec<Value>,
     /// Whether the end of the response was received.
     pub(super) is_whole: bool,
     /// Whether the model was stopped because the response was too long.
@@ -317,10 +319,50 @@ fn event(
         content.text.push_str(&piece);
         arrived(&piece);
     }
+    let calls = message.and_then(|message| message.get("tool_calls")).and_then(Value::as_array);
+    for (at, call) in calls.into_iter().flatten().enumerate() {
+        add_call(&mut content.calls, call, at)?;
+    }
     match choice.get("finish_reason").and_then(Value::as_str) {
         Some("length") => (content.is_whole, content.is_cut) = (true, true),
         Some(_) => content.is_whole = true,
         None => {}
+    }
+    Ok(())
+}
+
+/// The maximum number of tool calls in an answer, and the maximum size of their arguments.
+const MOST_CALLS: usize = 64;
+
+/// Adds a tool call, or a piece of one: a stream sends the arguments in pieces.
+fn add_call(calls: &mut Vec<Value>, piece: &Value, at: usize) -> Result<(), StreamFailure> {
+    let at = piece
+        .get("index")
+        .and_then(Value::as_u64)
+        .map_or(at, |index| usize::try_from(index).unwrap_or(usize::MAX));
+    if at >= MOST_CALLS {
+        return Err(StreamFailure::TooLong);
+    }
+    while calls.len() <= at {
+        calls.push(serde_json::json!({"function": {"name": "", "arguments": ""}}));
+    }
+    let Some(call) = calls.get_mut(at) else { return Ok(()) };
+    if let (Some(id @ Value::String(_)), Value::Object(fields)) = (piece.get("id"), &mut *call) {
+        fields.insert("id".to_owned(), id.clone());
+    }
+    for key in ["name", "arguments"] {
+        let more = match piece.get("function").and_then(|function| function.get(key)) {
+            Some(Value::String(more)) => more.clone(),
+            // Some endpoints send an object.
+            Some(more @ Value::Object(_)) => more.to_string(),
+            _ => continue,
+        };
+        if let Some(Value::String(text)) = call.pointer_mut(&format!("/function/{key}")) {
+            if text.len() + more.len() > MOST_TEXT {
+                return Err(StreamFailure::TooLong);
+            }
+            text.push_str(&more);
+        }
     }
     Ok(())
 }

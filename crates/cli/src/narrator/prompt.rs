@@ -1,6 +1,6 @@
 //! Builds the prompt: the rules and tools, then the last turns, then the state and the player's input.
 
-use everturn::campaign::{BriefingDetail, Generation, NarratorRequest, RuleSet};
+use everturn::campaign::{BriefingDetail, Generation, NarratorOutput, NarratorRequest, RuleSet};
 use everturn::tokens;
 use everturn::tree::JsonTree;
 use serde_json::{Value, json};
@@ -19,8 +19,10 @@ pub(super) fn messages(request: &NarratorRequest<'_>, most: usize) -> Vec<Value>
     let question = question(request, &input, left);
     left = left.saturating_sub(cost(&question));
     let mut turns: Vec<[Value; 2]> = Vec::new();
-    for row in request.recent.iter().rev() {
+    for (at, row) in request.recent.iter().enumerate().rev() {
         let (said, told) = turn(row);
+        let before = at.checked_sub(1).and_then(|at| request.recent.get(at)).and_then(results);
+        let said = before.map_or(said.clone(), |before| format!("{before}\n\n{said}"));
         let Some(rest) = left.checked_sub(cost(&said) + cost(&told)) else { break };
         left = rest;
         turns.push([message("user", &said), message("assistant", &told)]);
@@ -48,11 +50,53 @@ fn cut(text: &str, most: usize) -> String {
     if part.len() == text.len() { text.to_owned() } else { format!("{part} […]") }
 }
 
-/// Returns a past turn: the input, and the answer in the requested form.
+/// Returns the results of the tool calls of a past turn, if there were any.
+fn results(row: &JsonTree) -> Option<String> {
+    let list = |path: &[&str]| row.value_at(path).map(|it| it.children()).unwrap_or_default();
+    let calls = list(&["assistant_structured", "tool_calls"]);
+    let part = |tree: &JsonTree, key: &str| {
+        tree.value_at(&[key]).map(|part| part.to_line()).unwrap_or_default()
+    };
+    let text = |tree: &JsonTree, key: &str| tree.string_at(&[key]).unwrap_or_default();
+    let mut lines = Vec::new();
+    for (_, done) in list(&["applied_actions"]) {
+        let (tool, args) = (text(&done, "tool"), part(&done, "args"));
+        lines.push(format!("- {tool} {args}: done, result {}", part(&done, "result")));
+    }
+    for (_, failed) in list(&["tool_feedback", "failed_calls"]) {
+        let id = text(&failed, "id");
+        let call = calls.iter().find(|(_, call)| text(call, "id") == id);
+        let args = call.map(|(_, call)| part(call, "args")).unwrap_or_default();
+        let (tool, status) = (text(&failed, "tool"), text(&failed, "status"));
+        lines.push(format!(
+            "- {tool} {args}: {status}, {}; nothing changed",
+            text(&failed, "reason")
+        ));
+    }
+    (!lines.is_empty()).then(|| format!("Results of your tool calls:\n{}", lines.join("\n")))
+}
+
+/// Returns the messages that ask for the text of an answer that has only tool calls.
+pub(super) fn ask_for_text(output: &NarratorOutput) -> [Value; 2] {
+    let calls: Vec<Value> =
+        output.tool_calls.iter().filter_map(|call| call.to_value().ok()).collect();
+    let said = json!({"assistant_text": "", "tool_calls": calls}).to_string();
+    let asked = "These calls are noted, do not repeat them. Now write the text for the player, in the same form.";
+    [message("assistant", &said), message("user", asked)]
+}
+
+/// Returns a past turn: the input, and the answer in the requested form. Calls that failed are no examples.
 fn turn(row: &JsonTree) -> (String, String) {
     let text = |key: &str| row.string_at(&[key]).unwrap_or_default();
     let calls = row.value_at(&["assistant_structured", "tool_calls"]);
-    let calls = calls.and_then(|calls| calls.to_value().ok()).unwrap_or_else(|| json!([]));
+    let calls = calls.map(|calls| calls.children()).unwrap_or_default();
+    let failed = row.value_at(&["tool_feedback", "failed_calls"]);
+    let failed = failed.map(|failed| failed.children()).unwrap_or_default();
+    let has_failed = |call: &JsonTree| {
+        failed.iter().any(|(_, failed)| failed.string_at(&["id"]) == call.string_at(&["id"]))
+    };
+    let calls = calls.iter().filter(|(_, call)| !has_failed(call));
+    let calls: Vec<Value> = calls.filter_map(|(_, call)| call.to_value().ok()).collect();
     let told = json!({
         "assistant_text": text("assistant_text"),
         "dialog_type": text("dialog_type"),
@@ -115,8 +159,14 @@ fn system(request: &NarratorRequest<'_>) -> String {
         [] => None,
         checked => Some(words(checked)),
     };
+    let premise = request.premise();
     let parts = [ROLE, SHAPE, &tools, CHECKS, roads, health];
-    parts.into_iter().chain(words.as_deref()).collect::<Vec<_>>().join("\n\n")
+    parts
+        .into_iter()
+        .chain(words.as_deref())
+        .chain(premise.as_deref())
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// Returns the state, the player's input, and the problem with the last answer.
@@ -132,7 +182,9 @@ fn question(request: &NarratorRequest<'_>, input: &str, most: usize) -> String {
             break;
         }
     }
-    let mut text = format!("The state: {state}\n\nWho acts: {}\n", request.actor);
+    let before = request.recent.last().and_then(results);
+    let before = before.map(|before| format!("{before}\n\n")).unwrap_or_default();
+    let mut text = format!("{before}The state: {state}\n\nWho acts: {}\n", request.actor);
     if !request.conflicts.is_empty() {
         let conflicts: Vec<Value> = request.conflicts.iter().map(|it| it.to_value()).collect();
         text += &format!(
@@ -255,6 +307,30 @@ mod tests {
         let little = spy(100, &[], &[], &["look"]);
         assert_eq!(little.seen[0].len(), 2);
         assert!(!content(&little.seen[0][1]).contains("settings_snapshot"));
+    }
+
+    #[test]
+    fn a_model_is_told_the_results_of_its_calls() {
+        let row = JsonTree::parse(
+            r#"{"user_input": "go", "assistant_text": "You go.", "dialog_type": "x",
+            "assistant_structured": {"tool_calls": [
+                {"id": "a", "tool": "map_generate", "args": {"parent_area_id": "area_001"}},
+                {"id": "b", "tool": "give_item", "args": {"delta": "-3"}}]},
+            "applied_actions": [{"tool": "map_generate", "args": {"parent_area_id": "area_001"},
+                "result": {"new_area_id": "area_003"}}],
+            "tool_feedback": {"failed_calls": [{"id": "b", "tool": "give_item", "status": "rejected",
+                "reason": "tool_not_allowed"}]}}"#,
+        )
+        .unwrap();
+        let told = results(&row).unwrap();
+        assert!(told.contains("done, result {\"new_area_id\":\"area_003\"}"), "{told}");
+        assert!(
+            told.contains("give_item {\"delta\":\"-3\"}: rejected, tool_not_allowed"),
+            "{told}"
+        );
+        let (_, example) = turn(&row);
+        assert!(example.contains("map_generate") && !example.contains("give_item"), "{example}");
+        assert_eq!(results(&JsonTree::parse("{}").unwrap()), None);
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub enum CampaignError {
     #[error("the narrator did not answer; nothing was written, so the input can be sent again")]
     Narrator(#[from] NarratorError),
     /// Each answer of the narrator contradicted the state.
-    #[error("the narrator contradicted the state {} times; nothing was written", .report.retries + 1)]
+    #[error("the narrator contradicted the state {} times{}; nothing was written", .report.retries + 1, .report.last_words())]
     Conflicts {
         /// The conflicts of the last answer.
         report: ConflictReport,

@@ -52,7 +52,7 @@ mod writer;
 
 pub use branch::{CampaignFork, fork};
 pub use check::check_dir;
-pub use create::{NewCampaign, create};
+pub use create::{NewArea, NewCampaign, NewCharacter, create};
 pub use error::CampaignError;
 pub use format::{CampaignFormat, FORMAT, ScriptedTurn};
 pub use history::StateAt;
@@ -75,5 +75,6 @@ pub use everturn_rpg::narrator::{
     Narrator, NarratorError, NarratorOutput, NarratorRequest, OwnedRequest, RecordedNarrator,
 };
 pub use everturn_rpg::player_view::{Area, Character};
+pub use everturn_rpg::roll::{DiceError, DiceExpression, DiceRoll};
 pub use everturn_rpg::settings::{MOST_CHECKPOINTS, SETTINGS, Setting, SettingKind, settings};
 pub use everturn_rpg::turn::MAX_RETRIES;

@@ -218,7 +218,8 @@ impl<'a> StoryTurn<'a> {
         self.hp.insert(character.to_owned(), after);
         let name = self.member(character);
         if character == self.actor() {
-            let slots = Slots::new().text("n", after.to_string()).text("m", DEFAULT_HP.to_string());
+            let most = self.view.most_hp(character).to_string();
+            let slots = Slots::new().text("n", after.to_string()).text("m", most);
             self.status_phrase("hurt", "you_points", &slots);
         } else {
             let slots = Slots::new().noun("p", &name).text("n", after.to_string());
@@ -263,7 +264,9 @@ impl<'a> StoryTurn<'a> {
     pub(super) fn member(&self, actor: &str) -> Noun {
         let met = self.view.tree.string_at(&["actors", actor, "meta", "character_id"]);
         let met = met.as_deref().and_then(|name| name.split(',').next());
-        let name = met.filter(|name| !name.trim().is_empty()).unwrap_or(actor);
+        let given = self.view.tree.string_at(&["everturn", "characters", actor, "name"]);
+        let given = given.as_deref().filter(|name| !name.trim().is_empty());
+        let name = met.filter(|name| !name.trim().is_empty()).or(given).unwrap_or(actor);
         let name = quotable(name).filter(|name| name.chars().count() <= 40);
         let name = name.unwrap_or_else(|| self.pack.label("stranger").to_owned());
         self.proper(&name)

@@ -15,6 +15,7 @@ fn a_busy_endpoint_is_asked_again_when_it_says_so() {
     );
     let patient = play(vec![busy("Retry-After: 3600\r\n")]);
     assert!(patient.error().1 && patient.slept.is_empty());
+    assert!(patient.error().0.ends_with("it asks to wait 3600 s"), "{}", patient.error().0);
     let dated = play(vec![busy("Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n"), fine(ANSWER)]);
     assert_eq!((dated.text(), dated.slept.len()), (TEXT, 1));
 }

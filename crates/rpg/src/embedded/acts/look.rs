@@ -10,6 +10,11 @@ use crate::dialog::DialogType;
 /// Tells the opening scene.
 pub(super) fn opening(turn: &mut StoryTurn<'_>) {
     turn.kind = DialogType::SceneDescription;
+    let premise = turn.view.tree.string_at(&["everturn", "premise"]);
+    if let Some(premise) = premise.as_deref().and_then(quotable) {
+        turn.tell_one_of(&[premise], &Slots::new());
+        turn.paragraph();
+    }
     describe(turn);
     let giver = turn.world.quest.giver.clone();
     let is_here = turn.people_here().contains(&giver);
