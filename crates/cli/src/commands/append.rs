@@ -26,7 +26,8 @@ use crate::{input, settings};
   everturn append latest < turn.json
   everturn append session-abc123 --lines --json < turns.jsonl
   everturn append tale --type narrator < narration.txt
-  everturn append tale --type npc --name Luna --action emote:bows --attach map.png < words.txt
+  everturn append tale --type npc --name Luna --action emote:bows < words.txt
+  everturn append tale --type protagonist --attach map.png < words.txt
 
 A turn of a game:
   {"actor":"player",
@@ -86,7 +87,7 @@ pub(crate) struct Args {
     attach: Vec<String>,
 }
 
-fn parse_action(text: &str) -> Result<(String, String), String> {
+pub(super) fn parse_action(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((kind @ ("emote" | "action" | "thought"), words)) if !words.trim().is_empty() => {
             Ok((kind.to_owned(), words.trim().to_owned()))
@@ -96,7 +97,7 @@ fn parse_action(text: &str) -> Result<(String, String), String> {
 }
 
 /// Returns an attachment of a message; a file must exist.
-fn attachment(place: &str) -> Result<Value, Error> {
+pub(super) fn attachment(place: &str) -> Result<Value, Error> {
     let is_url = ["http:", "https:", "data:"].iter().any(|scheme| place.starts_with(scheme));
     let path = Path::new(place);
     if !is_url {

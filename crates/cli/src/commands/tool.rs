@@ -33,8 +33,12 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum ToolCommand {
     /// Set the value of a component
+    #[command(after_help = "Examples:
+  everturn tool set tale death-counter 3 --cause 'Corrected by the player'")]
     Set(ToolChangeArgs),
     /// Add an element to a list
+    #[command(after_help = "Examples:
+  everturn tool add tale timeline-log 'Timeline 2: Woke up'")]
     Add(ToolChangeArgs),
 }
 
