@@ -8,6 +8,7 @@ mod branches;
 mod browse;
 mod campaign;
 mod check;
+mod codelia;
 mod commit;
 mod complete;
 mod completions;
@@ -148,6 +149,7 @@ registry! {
         Commit => commit,
     }
     "Agent homes" {
+        Codelia => codelia,
         Linggen => linggen,
         Run => run,
         #[command(hide = true)]

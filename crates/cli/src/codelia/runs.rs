@@ -117,7 +117,11 @@ fn said_in(record: &JsonTree) -> Vec<(String, String)> {
         "header" => {
             let model = format!("{} {}", text(&["model", "provider"]), text(&["model", "name"]));
             let session = text(&["session_id"]);
-            one("run", format!("session {session}, model {}", model.trim()))
+            let model = match model.trim() {
+                "" => String::new(),
+                model => format!(", model {model}"),
+            };
+            one("run", format!("session {session}{model}"))
         }
         "run.start" => {
             let input = record.string_at(&["input", "text"]);

@@ -61,8 +61,8 @@ fn answer(words: &str, input: &str, directory: &Path) -> String {
         let path = directory.to_str().unwrap();
         // Linggen names the directory of a project after its path.
         let text = text.replace(path, "[DIR]").replace(&path.replace('/', "-"), "[-DIR]");
-        let name = directory.file_name().and_then(OsStr::to_str).unwrap();
-        let text = text.replace(name, "[NAME]");
+        let own_name = directory.file_name().and_then(OsStr::to_str).unwrap();
+        let text = text.replace(own_name, "[NAME]");
         let lines = text.lines().map(|line| format!("{name}| {line}").trim_end().to_owned() + "\n");
         let unfinished = !text.is_empty() && !text.ends_with('\n');
         lines.collect::<String>() + if unfinished { "(no newline at the end)\n" } else { "" }

@@ -147,6 +147,14 @@ impl CodeliaHome {
         }
     }
 
+    /// Whether another process is writing to the index now.
+    pub(super) fn has_locked_index(&self) -> bool {
+        let file = self.files.database();
+        let is_there = self.given.is_none() && matches!(self.store.stat(&file), Ok(Some(_)));
+        let path = self.store.local_path(&file).ok().flatten().filter(|_| is_there);
+        path.is_some_and(|path| SqliteIndex::is_locked(&path))
+    }
+
     /// The index, created if it does not exist.
     pub(super) fn index_to_write(&self) -> Result<Arc<dyn SessionIndex>, IndexError> {
         if let Some(given) = &self.given {

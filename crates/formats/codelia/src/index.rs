@@ -141,13 +141,21 @@ pub enum IndexError {
 }
 
 impl IndexError {
+    fn sqlite_code(&self) -> Option<ErrorCode> {
+        let IndexError::Database { source, .. } = self else { return None };
+        source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code)
+    }
+
+    /// Whether the files beside the database cannot be created or changed, as on a read-only disk.
+    fn may_lack_shared_memory(&self) -> bool {
+        self.may_be_full() || self.sqlite_code() == Some(ErrorCode::ReadOnly)
+    }
+
     /// Whether more disk space may help. SQLite reports a shared memory file that cannot grow as an I/O error, and
     /// gives no reason if it cannot be created.
     pub(super) fn may_be_full(&self) -> bool {
-        let IndexError::Database { source, .. } = self else { return false };
-        let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
         matches!(
-            code,
+            self.sqlite_code(),
             Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen)
         )
     }

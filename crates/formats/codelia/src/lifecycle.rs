@@ -22,7 +22,7 @@ use everturn_session::repair::original_path;
 use everturn_session::trash::{
     self as common, TrashEntry, TrashError, TrashName, allocate, list_trash_names, move_to_trash,
 };
-use everturn_store::{Durability, FileMode, Precondition, Step, Store, read_optional};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, read_optional};
 
 /// The file in the trash that keeps the row.
 const ROW: &str = "row.json";
@@ -96,6 +96,7 @@ fn trash(
         let (expect, mode) = (Precondition::Absent, FileMode::Default);
         steps.push(Step::Replace { file, expect, bytes, mode });
     }
+    refuse_locked_index(home)?;
     writer.commit(steps, Durability::Synced)?;
     let deferred_error = drop_row(home, &id).err().map(|error| error_chain(&error));
     writer.release()?;
@@ -104,6 +105,16 @@ fn trash(
         trashed: Some(name.to_string()),
         deferred_error,
     })
+}
+
+/// Fails if another process is writing to the index, whose row would not follow the files. Nothing is changed then, and
+/// the caller may wait.
+fn refuse_locked_index(home: &CodeliaHome) -> Result<(), CodeliaError> {
+    if !home.has_locked_index() {
+        return Ok(());
+    }
+    let owner = "the database is locked".to_owned();
+    Err(StoreError::Busy { scope: home.files.database(), owner }.into())
 }
 
 fn drop_row(home: &CodeliaHome, id: &SessionId) -> Result<(), CodeliaError> {
@@ -190,6 +201,7 @@ fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, CodeliaError> {
         }
     }
     let row = read_optional(store, &row_file(&place)?)?.and_then(|bytes| row_of(&bytes));
+    refuse_locked_index(home)?;
     writer.commit(steps, Durability::Synced)?;
     with_room(home, || {
         if home.index()?.is_some() {

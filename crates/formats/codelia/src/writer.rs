@@ -312,6 +312,8 @@ impl CodeliaWriter {
 
     /// Releases the lock on the session.
     pub fn release(self) -> Result<(), CodeliaError> {
+        // Closing the index may lock it, so it is closed before the next writer gets the session.
+        drop(self.index);
         Ok(self.writer.release()?)
     }
 }

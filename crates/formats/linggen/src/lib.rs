@@ -95,7 +95,9 @@ pub use schema_v2::{
 pub use session::{
     Lineage, Session, SessionLocation, SessionMeta, auto_title, is_session_dir, sessions,
 };
-pub use specs::{Spec, SpecDir, SpecKind, SpecListing, SpecSource, front_matter, specs};
+pub use specs::{
+    Spec, SpecDir, SpecKind, SpecListing, SpecSource, add_spec, front_matter, remove_spec, specs,
+};
 pub use toml_document::{TomlDocument, TomlError};
 pub use writer::{AppendReceipt, ClearOutcome, LinggenWriter, NewLinggenSession, clear_messages};
 pub use yaml::{YamlDocument, YamlError, scalar};

@@ -53,6 +53,20 @@ Examples:
         #[arg(long)]
         all: bool,
     },
+    /// Add an agent to the home: a Markdown file with front matter, on stdin
+    #[command(after_help = "\
+Examples:
+  everturn linggen agent add < ling.md")]
+    Add,
+    /// Move an agent of the home to the trash
+    #[command(after_help = "\
+Examples:
+  everturn linggen agent remove ling")]
+    Remove {
+        /// The name of the agent
+        #[arg(value_name = "AGENT")]
+        name: String,
+    },
     /// Print the file of an agent, and say which others it hides
     #[command(after_help = "\
 Examples:
@@ -131,6 +145,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         AgentCommand::List { all } => {
             return specs::list(SpecKind::Agent, *all, workspace, context);
         }
+        AgentCommand::Add => return specs::add(SpecKind::Agent, workspace, context),
+        AgentCommand::Remove { name } => return specs::remove(SpecKind::Agent, name, context),
         AgentCommand::Show { name } => {
             return specs::show(SpecKind::Agent, name, workspace, context);
         }

@@ -41,6 +41,20 @@ Examples:
         #[arg(long)]
         all: bool,
     },
+    /// Add a skill to the home: a Markdown file with front matter, on stdin
+    #[command(after_help = "\
+Examples:
+  everturn linggen skill add < review.md")]
+    Add,
+    /// Move a skill of the home to the trash
+    #[command(after_help = "\
+Examples:
+  everturn linggen skill remove review")]
+    Remove {
+        /// The name of the skill
+        #[arg(value_name = "SKILL")]
+        name: String,
+    },
     /// Print the file of a skill, and say which others it hides
     #[command(after_help = "\
 Examples:
@@ -56,6 +70,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let workspace = args.project.as_deref();
     match &args.what {
         SkillCommand::List { all } => specs::list(SpecKind::Skill, *all, workspace, context),
+        SkillCommand::Add => specs::add(SpecKind::Skill, workspace, context),
+        SkillCommand::Remove { name } => specs::remove(SpecKind::Skill, name, context),
         SkillCommand::Show { name } => specs::show(SpecKind::Skill, name, workspace, context),
     }
 }

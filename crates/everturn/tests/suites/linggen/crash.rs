@@ -10,10 +10,10 @@ use everturn::disk::sim::SimDisk;
 use everturn::finding::{Finding, Severity};
 use everturn::linggen::{
     AgentOverride, CREDENTIALS, ItemMark, LinggenError, LinggenWriter, Message, NewLinggenSession,
-    NewRun, Plan, PlanStatus, RunStatus, SessionLocation, allow, begin_run, clear_messages,
-    clear_mission, create_plan, edit_plan, end_run, fork, open_project, plan_expired_logs, rehome,
-    remove_expired_logs, remove_override, repair, revoke, rewind, set_mission, set_override,
-    undo_repair,
+    NewRun, Plan, PlanStatus, RunStatus, SessionLocation, SpecKind, add_spec, allow, begin_run,
+    clear_messages, clear_mission, create_plan, edit_plan, end_run, fork, open_project,
+    plan_expired_logs, rehome, remove_expired_logs, remove_override, remove_spec, repair, revoke,
+    rewind, set_mission, set_override, undo_repair,
 };
 use everturn::names::{FilePath, SessionId};
 use everturn::store::{
@@ -124,6 +124,8 @@ const OPS: &[Op] = &[
     |store| vault(store).remove("m").map(|_| ()).map_err(secrets),
     |store| leave(store, "logs/linggen-agent.2023-01-01", b"old"),
     |store| remove_expired_logs(store, &plan_expired_logs(store, 7, at(0))?, at(8)).map(drop),
+    |store| add_spec(store, SpecKind::Skill, "---\nname: S\ndescription: d\n---\nx\n").map(drop),
+    |store| remove_spec(store, SpecKind::Skill, "s", at(9)).map(drop),
     |store| leave(store, "projects/-a-b-c/sessions/sess-1/messages.jsonl", b"{\"torn\n{}{}\n"),
     |store| repair(store, &place(), at(9)).map(drop),
     |store| undo_repair(store, &place(), at(10)).map(drop),
