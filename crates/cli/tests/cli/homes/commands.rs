@@ -148,7 +148,7 @@ fn tool_outputs_are_read_by_their_references() {
         }
         assert_eq!(user.ok("codelia output list", ""), "");
         user.write(&format!("{dir}/call_1.txt"), "first\nsecond error\nthird\n");
-        assert_eq!(user.ok("codelia output list", ""), "call_1  26 bytes\n");
+        assert_eq!(user.ok("codelia output list", ""), "call_1  25 bytes\n");
         let shown = user.ok("codelia output show call_1 --from 2 --count 1", "");
         assert_eq!(shown, "2: second error\n");
         assert_eq!(user.ok("codelia output grep call_1 error", ""), "2: second error\n");
