@@ -63,11 +63,12 @@ pub(crate) fn is_last(
 ) -> Result<bool, GameError> {
     let named = meta.text(&["files", "currentTurns"]);
     let named = named.and_then(|name| FilePath::parse(&format!("{}/{name}", dir.as_str())).ok());
+    let named = named.filter(is_current);
     let stat = named.as_ref().map(|path| store.stat(path)).transpose()?.flatten();
     if stat.is_some_and(|stat| meta.number(&LOG_BYTES) == Some(stat.len)) {
         return Ok(true);
     }
-    let path = match named.filter(is_current) {
+    let path = match named {
         Some(path) if stat.is_some() => Some(path),
         _ => GameFiles::list(store, dir)?.turns.last().map(|(_, path)| path.clone()),
     };

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use everturn::game::{BranchOptions, GameWriter, Session, fork};
+use everturn::SessionRef;
+use everturn::format::SessionFormat as _;
+use everturn::game::{BranchOptions, FORMAT, GameWriter, Session, fork};
 use everturn::store::{Durability, Step, Store};
 use everturn::tree::JsonTree;
 use serde_json::json;
 
-use super::support::{Files, at, document, files, given, id, memory, names, new_session, path};
+use super::support::{
+    Files, at, document, files, given, id, memory, names, new_session, path, played, put,
+};
 
 /// Counts everything again from the logs and compares it with the metadata.
 #[track_caller]
@@ -122,4 +126,23 @@ fn characters_and_the_place_are_counted_from_the_start() {
     let how = BranchOptions::new(id("fork-1"), 1);
     fork(&store, &id("session-abc123"), &how, at(3), &mut |_| {}).unwrap();
     assert_true(&store, "fork-1");
+}
+
+#[test]
+fn a_full_file_with_the_noted_length_does_not_hide_the_next_one() {
+    let store = memory();
+    played(&store, "session-abc123", 100);
+    let dir = "sessions/active/session-abc123";
+    let full = store.stat(&path(&format!("{dir}/turns/turns-0001-0100.jsonl"))).unwrap().unwrap();
+    // As a program leaves it that was killed between the turn and the metadata.
+    let mut meta = document(&store, "session-abc123", "session.meta.json");
+    meta["files"]["currentTurns"] = json!("turns/turns-0001-0100.jsonl");
+    meta["files"]["currentTurnsBytes"] = json!(full.len);
+    put(&store, &format!("{dir}/session.meta.json"), meta.to_string().as_bytes());
+    let row =
+        json!({"turnId": 101, "timestamp": 1_767_225_701_000_u64, "actor": "gm", "events": []});
+    put(&store, &format!("{dir}/turns/turns-0101-current.jsonl"), format!("{row}\n").as_bytes());
+    let place = SessionRef { id: "session-abc123".to_owned(), path: path(dir) };
+    let summary = FORMAT.summary(&store, &place).unwrap();
+    assert_eq!(summary.turns, Some(101));
 }

@@ -52,8 +52,6 @@ impl GameWriter {
             has_stored: Cell::new(false),
         };
         game.take_snapshot(&SnapshotReason::Initial, true, now)?;
-        // Everything derived is written.
-        game.has_stored.set(false);
         Ok(game)
     }
 }
