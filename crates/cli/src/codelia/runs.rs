@@ -91,7 +91,7 @@ fn print_records(records: &mut MessageReader, context: &mut Context) -> Result<(
     Ok(())
 }
 
-/// Prints what was said and done in a run, in order. Requests repeat the whole history and are left out.
+/// Prints the messages and tool calls of a run in order. Requests are omitted because they repeat the history.
 fn print_transcript(records: &mut MessageReader, context: &mut Context) -> Result<(), EarlyExit> {
     let mut first = true;
     for record in records {

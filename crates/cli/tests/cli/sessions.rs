@@ -321,16 +321,22 @@ fn a_repeated_command_never_hits_another_session() {
 #[test]
 fn the_names_in_a_hint_find_the_session() {
     let dir = tempfile::tempdir().unwrap();
+    let run_words = |words: &[&str]| {
+        let mut everturn = command(dir.path());
+        everturn.args(words).env("HOME", dir.path());
+        let output = run(everturn, "");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
     for format in ["game", "campaign"] {
-        assert_eq!(outcome(dir.path(), &["new", format, "--id", "tale"], b"").0, Some(0));
+        assert_eq!(run_words(&["new", format, "--id", "tale"]).0, Some(0));
     }
-    let (_, _, said) = outcome(dir.path(), &["show", "tale"], b"");
+    let (_, said) = run_words(&["show", "tale"]);
     let names: Vec<&str> = said.split("name one of ").nth(1).unwrap().trim().split(", ").collect();
     assert_eq!(names.len(), 2, "{said}");
     for name in names {
-        let (code, _, said) = outcome(dir.path(), &["show", name], b"");
+        let (code, said) = run_words(&["show", name]);
         assert_eq!(code, Some(0), "{name}: {said}");
     }
-    let (_, _, said) = outcome(dir.path(), &["show", "linggen:tale"], b"");
+    let (_, said) = run_words(&["show", "linggen:tale"]);
     assert!(said.contains("there are no linggen sessions"), "{said}");
 }

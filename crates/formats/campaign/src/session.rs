@@ -134,8 +134,8 @@ impl Campaign {
         Ok(0)
     }
 
-    /// Fails if the log lacks its last turns: the next turn would get a wrong number. A torn row that is no part of the
-    /// state is no turn; the next commit sets it aside.
+    /// Fails if the log lacks its last turns: the next turn would get a wrong number. A torn row whose
+    /// effects are not in the state does not count as a turn; the next commit moves it to quarantine.
     pub(crate) fn must_have_last_rows(&self) -> Result<(), CampaignError> {
         let log = self.file(CampaignFile::Log);
         let mut rows = self.rows_back()?;

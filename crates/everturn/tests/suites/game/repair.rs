@@ -120,7 +120,7 @@ fn every_damage_is_repaired_and_every_repair_can_be_taken_back() {
         damage(&disk);
         wrong.extend(check(name, &disk, Some(&whole)));
     }
-    // The next turn after one in the wrong file goes into the right one, where nobody looks for the last turn. States of
+    // The next turn after one in the wrong file goes into the right one, which is not searched for the last turn. States of
     // which nothing else is left stay unknown.
     let other = ["a turn in another file", "the world cut", "no player"];
     for (name, damage, _) in PROGRAM_DAMAGE.iter().filter(|(name, _, _)| !other.contains(name)) {
