@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use everturn::SessionRef;
-use everturn::format::SessionFormat as _;
 use everturn::game::{BranchOptions, FORMAT, GameWriter, Session, fork};
 use everturn::store::{Durability, Step, Store};
 use everturn::tree::JsonTree;
