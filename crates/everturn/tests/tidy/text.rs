@@ -59,7 +59,9 @@ pub(crate) fn words_are_plain(repository: &Repository) -> Vec<String> {
     for (path, text) in repository.texts() {
         broken.extend(lines_where(path, text, |line| first_in(&line.to_lowercase(), PRAISE)));
         if path.ends_with(".rs") {
-            broken.extend(lines_where(path, text, |line| first_in(line, VAGUE)));
+            // A name of another crate is not ours to choose.
+            let own = |line: &str| line.replace("rustyline::Helper", "");
+            broken.extend(lines_where(path, text, |line| first_in(&own(line), VAGUE)));
         }
     }
     broken
