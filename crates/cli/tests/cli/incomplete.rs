@@ -167,7 +167,7 @@ fn archived_sessions_are_listed_shown_searched_and_counted() {
     assert!(run(&["state", "s1", "--path", "world.sessionId"]).contains("s1"));
     let output = everturn(root, &["append", "s1"], "{}");
     assert_eq!(output.status.code(), Some(1), "an archive cannot be written");
-    assert!(root.join("sessions/archives/s1.tar.gz").exists());
+    assert!(root.join("r/sessions/archives/s1.tar.gz").exists());
 }
 
 #[test]

@@ -147,6 +147,10 @@ fn outline_json(object: JsonObject, outline: &SessionOutline) -> JsonObject {
         let add = |object: JsonObject, (kind, count): (&String, &u64)| object.number(kind, *count);
         counts.iter().fold(JsonObject::new(), add).close()
     };
+    let counted = [outline.scenes.len(), outline.snapshots.len(), outline.events.len()];
+    if counted.iter().all(|count| *count == 0) && outline.play_time.is_none() {
+        return object;
+    }
     let object = object
         .number("scenes", outline.scenes.len() as u64)
         .number("snapshots", outline.snapshots.len() as u64)

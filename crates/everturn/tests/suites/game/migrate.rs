@@ -311,9 +311,9 @@ fn documented_frames_become_turns_with_text_and_snapshots() {
         .map(|turn| turn.map(|turn| (turn.actor.clone(), turn.text())).unwrap())
         .collect();
     let expected = [
-        ("player", "open the door\n\nIt creaks."),
+        ("player", "open the door\nIt creaks."),
         ("gm", "Rain falls."),
-        ("gm", "destination: harbour, days: 2\n\nok: true"),
+        ("gm", "destination: harbour, days: 2\nok: true"),
     ];
     let expected = expected.map(|(actor, text)| (actor.to_owned(), text.to_owned()));
     assert_eq!(texts, expected);
