@@ -9,6 +9,7 @@ use crate::catalog::{SourceCollection, collection};
 use crate::context::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
 use crate::session_line::{ColumnWidths, session_line};
@@ -51,16 +52,18 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
         Err(_) if context.root.is_none() => return nothing_yet(context),
         Err(error) => return Err(error.into()),
     };
-    let mut sessions = collection.sessions(SummaryDetail::Names)?.sessions;
-    if sessions.is_empty() {
+    let listing = collection.sessions(SummaryDetail::Names)?;
+    let (mut sessions, findings) = (listing.sessions, listing.findings);
+    print_findings(&findings);
+    if sessions.is_empty() && findings.is_empty() {
         return nothing_yet(context);
     }
     let lines = lines(&collection, &counts(&sessions), context.json);
     for line in lines {
         writeln!(context.out, "{line}")?;
     }
-    if context.json {
-        return Ok(Exit::Success);
+    if context.json || sessions.is_empty() {
+        return Ok(if findings.is_empty() { Exit::Success } else { Exit::Request });
     }
     sessions.truncate(SHOWN);
     collection.catalog.complete_summaries(&collection.sources, &mut sessions);
@@ -74,7 +77,8 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
     writeln!(context.out, "\n{NEXT_STEPS}")?;
     context.out.flush()?;
     collection.mention_notes();
-    Ok(if collection.is_incomplete { Exit::Request } else { Exit::Success })
+    let is_incomplete = collection.is_incomplete || !findings.is_empty();
+    Ok(if is_incomplete { Exit::Request } else { Exit::Success })
 }
 
 fn nothing_yet(context: &mut Context) -> Result<Exit, EarlyExit> {

@@ -40,6 +40,7 @@ mod codelia;
 mod codex;
 mod facts;
 mod game;
+mod goose;
 mod linggen;
 mod native;
 mod plan;
@@ -63,6 +64,7 @@ use everturn_session::marks;
 use everturn_session::model::{Entry, Mark, SessionRef};
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError};
 
+pub use native::NativeOptions;
 pub use plan::ConversionPlan;
 pub use report::{ConversionNote, ConversionReport, Disposition, EntryOutcome, UNREADABLE};
 
@@ -121,8 +123,17 @@ pub struct Conversion<'c> {
 }
 
 /// The names of all targets.
-pub const TARGETS: &[&str] =
-    &["campaign", "game", "codelia", "linggen", "chatlog", "claude-code", "codex", "sillytavern"];
+pub const TARGETS: &[&str] = &[
+    "campaign",
+    "game",
+    "codelia",
+    "linggen",
+    "chatlog",
+    "claude-code",
+    "codex",
+    "goose",
+    "sillytavern",
+];
 
 /// Creates sessions in one of Everturn's own formats.
 trait OwnTarget {
@@ -179,6 +190,7 @@ fn native_target(name: &str) -> Option<&'static dyn native::NativeTarget> {
     Some(match name {
         "claude-code" => &claude::ClaudeCodeTarget,
         "codex" => &codex::CodexTarget,
+        "goose" => &goose::GooseTarget,
         "sillytavern" => &sillytavern::SillyTavernTarget,
         _ => return None,
     })
@@ -237,6 +249,18 @@ impl Conversion<'_> {
         place: &SessionRef,
         now: Timestamp,
     ) -> Result<ConversionPlan, ConvertError> {
+        self.plan_with(store, layout, place, now, &NativeOptions::default())
+    }
+
+    /// Like [`Conversion::plan`], with options for the files of other programs.
+    pub fn plan_with(
+        &self,
+        store: &Arc<dyn Store>,
+        layout: &dyn SessionFormat,
+        place: &SessionRef,
+        now: Timestamp,
+        options: &NativeOptions<'_>,
+    ) -> Result<ConversionPlan, ConvertError> {
         let unknown = || ConvertError::NoTarget { name: self.to.to_owned() };
         let target = registry::find(self.to).ok_or_else(unknown)?;
         let (own, native) = (own_target(self.to), native_target(self.to));
@@ -245,7 +269,8 @@ impl Conversion<'_> {
         // Some sessions know only a directory name that was derived from the path.
         let told = story.facts.project.as_deref().filter(|path| ProjectPath::parse(path).is_ok());
         let project = self.project.or(told).or(self.dir).map(str::to_owned);
-        let wanted = plan::ConversionRequest { id: self.id, project, now };
+        let wanted =
+            plan::ConversionRequest { id: self.id, project, now, provider: options.provider };
         match (own, native) {
             (Some(own), _) => plan::plan_own(own, target, &story, wanted, report),
             (None, Some(native)) => plan::plan_native(native, target, &story, wanted, report),

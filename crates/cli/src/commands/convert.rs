@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
 use everturn::convert::{
-    Conversion, ConversionPlan, ConversionReport, ConvertError, Disposition, EntryOutcome, TARGETS,
+    Conversion, ConversionPlan, ConversionReport, ConvertError, Disposition, EntryOutcome,
+    NativeOptions, TARGETS,
 };
 use everturn::disk::{Disk, RealDisk};
 use everturn::format::SessionError;
@@ -37,7 +38,7 @@ use crate::{agent_homes, linggen, settings};
   everturn convert tale --to linggen --dry-run --entries
 
 DEST is the root of the new session or, for a file of another program (claude-code, codex,
-sillytavern), its directory. Default: the root, or the current directory for a file.
+goose, sillytavern), its directory. Default: the root, or the current directory for a file.
 
 Output with --json:
   {"session":"tale","layout":"game","path":"…","written":true,"kept":7,"changed":1,"dropped":0,
@@ -66,6 +67,10 @@ pub(crate) struct Args {
     /// The project directory of the session, for formats that need one
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
+
+    /// The model provider of a Codex session; default: that of its configuration, or `openai`
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
 
     /// Print the report and write nothing
     #[arg(long)]
@@ -189,6 +194,24 @@ fn lines(report: &ConversionReport, every: bool) -> Vec<String> {
     lines
 }
 
+/// Returns the model provider that Codex is configured to use.
+fn codex_provider() -> Option<String> {
+    let home = settings::variable("CODEX_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(settings::variable("HOME")?).join(".codex")))?;
+    let text = agent_homes::read(&home.join("config.toml")).ok()??;
+    let text = String::from_utf8(text).ok()?;
+    // The key stands before the first table.
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+    lines
+        .filter_map(|line| line.strip_prefix("model_provider")?.trim_start().strip_prefix('='))
+        .find_map(|value| {
+            let value = value.trim();
+            let quote = value.chars().next().filter(|quote| "\"'".contains(*quote))?;
+            let (provider, _) = value.get(1..)?.split_once(quote)?;
+            Some(provider.to_owned()).filter(|provider| !provider.is_empty())
+        })
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let dir = linggen::project_path(args.project.as_deref())?;
     let conversion = Conversion {
@@ -198,9 +221,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         dir: Some(dir.as_str()),
         branch: args.branch.as_deref(),
     };
+    let provider = args.provider.clone().or_else(codex_provider);
+    let options = NativeOptions { provider: provider.as_deref() };
     let (found, plan) = context.read_found(&args.session, |found| {
-        let store = found.root.store();
-        let plan = conversion.plan(&store, found.layout, &found.place, settings::now());
+        let (store, now) = (found.root.store(), settings::now());
+        let plan = conversion.plan_with(&store, found.layout, &found.place, now, &options);
         plan.map_err(|error| failed(found, error))
     })?;
     let path = match (args.dry_run, plan.file()) {

@@ -171,7 +171,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let detail = args.detail();
     let everturn_catalog::CatalogListing { mut sessions, findings, .. } =
         collection.sessions(detail)?;
-    if sessions.is_empty() && context.root.is_none() && context.layout.is_none() && !context.json {
+    let is_anywhere = context.root.is_none() && context.layout.is_none();
+    if sessions.is_empty() && findings.is_empty() && is_anywhere && !context.json {
         return Ok(overview::first_steps());
     }
     args.check_status(&sessions)?;
@@ -197,7 +198,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
     }
     print_findings(&findings);
-    if sessions.is_empty() && !context.json {
+    if sessions.is_empty() && !context.json && findings.is_empty() {
         let sought = args.sought(context.layout.as_deref());
         Output::status(&format!("there are no {sought} in {}", collection.place()));
     }

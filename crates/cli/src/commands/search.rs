@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use everturn::finding::{Finding, FindingCode};
 use everturn::format::{SessionError, SessionReader};
 use everturn::model::Entry;
 use everturn_catalog::{
@@ -264,6 +265,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let mut collection = collection(context)?;
     let sessions = collection.sessions(SummaryDetail::All)?;
     if sessions.sessions.is_empty()
+        && sessions.findings.is_empty()
         && context.root.is_none()
         && context.layout.is_none()
         && !context.json
@@ -303,6 +305,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Output::status("another process is updating the index: the newest turns may be missing");
         return Ok(Exit::Busy);
     }
-    let is_incomplete = collection.is_incomplete.then_some(Exit::Request);
+    let is_unreadable = |finding: &Finding| finding.code == FindingCode::Unreadable;
+    let is_incomplete = collection.is_incomplete || sessions.findings.iter().any(is_unreadable);
+    let is_incomplete = is_incomplete.then_some(Exit::Request);
     Ok(unread.or(is_incomplete).unwrap_or(Exit::Success))
 }

@@ -4,22 +4,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::SystemTime;
 
 use crate::everturn;
 
-const ID: &str = "3f0c9a52-6b1e-4c58-9d3a-0e7a11223344";
+pub(crate) const ID: &str = "3f0c9a52-6b1e-4c58-9d3a-0e7a11223344";
 
-fn put(home: &Path, file: &str, text: &str) {
+pub(crate) fn put(home: &Path, file: &str, text: &str) {
     let file = home.join(file);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(file, text).unwrap();
 }
 
-fn claude_line(kind: &str, id: &str, parent: Option<&str>, text: &str) -> String {
+pub(crate) fn claude_line(kind: &str, id: &str, parent: Option<&str>, text: &str) -> String {
     let parent = parent.map_or_else(|| "null".to_owned(), |parent| format!("\"{parent}\""));
     format!(
         r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"timestamp":"2026-01-01T10:00:00Z","message":{{"role":"{kind}","content":"{text}"}}}}"#
@@ -109,7 +107,7 @@ fn picture(dir: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, SystemTime)> {
 }
 
 /// Runs the binary with that home; returns stdout, stderr and the exit code.
-fn run(home: &Path, words: &[&str], input: &str) -> (String, String, Option<i32>) {
+pub(crate) fn run(home: &Path, words: &[&str], input: &str) -> (String, String, Option<i32>) {
     let mut command = everturn::command(home);
     command.env("HOME", home).env("EVERTURN_CONFIG_PATH", home.join("../own.json"));
     command.env("EVERTURN_NOW", "2026-01-05T10:00:00Z").args(words);
@@ -406,55 +404,6 @@ fn a_session_of_ones_own_is_written_beside_those_of_others() {
     assert_eq!(run(&home, &["append", "own-one"], turn).2, Some(0));
     let (shown, said, _) = run(&home, &["show", "latest"], "");
     assert!(shown.contains("Dawn."), "{shown}{said}");
-}
-
-/// The memory limit of the binary, in kilobytes.
-const MEMORY_KB: u64 = 256 * 1024;
-
-#[test]
-fn a_giant_is_read_in_little_memory() {
-    let dir = tempfile::tempdir().unwrap();
-    let megabytes: u64 =
-        std::env::var("EVERTURN_LARGE_MB").map_or(200, |text| text.parse().unwrap());
-    let folder = dir.path().join("projects/-srv-app");
-    fs::create_dir_all(&folder).unwrap();
-    let mut file =
-        std::io::BufWriter::new(fs::File::create(folder.join(format!("{ID}.jsonl"))).unwrap());
-    let (told, long) = ("x".repeat(20_000), "y".repeat(12_000_000));
-    let records = megabytes * 1_000_000 / 20_000;
-    let mut parent: Option<String> = None;
-    for number in 0..records {
-        let kind = if number % 2 == 0 { "user" } else { "assistant" };
-        let text = if number == records / 2 { &long } else { &told };
-        let id = format!("n{number}");
-        writeln!(file, "{}", claude_line(kind, &id, parent.as_deref(), text)).unwrap();
-        parent = Some(id);
-    }
-    drop(file);
-    let small = "11111111-1111-1111-1111-111111111111";
-    put(
-        dir.path(),
-        &format!("projects/-srv-app/{small}.jsonl"),
-        &claude_line("user", "u", None, "Small."),
-    );
-    let run = |words: &[&str]| {
-        let limited = format!("ulimit -v {MEMORY_KB}; exec \"$0\" \"$@\"");
-        let mut command = Command::new("sh");
-        command.args(["-c", &limited, env!("CARGO_BIN_EXE_everturn")]).args(words);
-        let output = command.arg("--root").arg(dir.path()).env_clear().output().unwrap();
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{words:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let middle = (records / 4 + 1).to_string();
-    assert!(run(&["show", ID, "--turns", &middle, "--json"]).len() > 12_000_000);
-    assert!(run(&["show", ID, "--stats"]).contains(&format!("{records} read = {records} kept")));
-    assert_eq!(run(&["ls"]).lines().count(), 2);
-    assert!(run(&["show", small]).contains("Small."));
 }
 
 #[test]

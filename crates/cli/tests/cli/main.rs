@@ -15,6 +15,8 @@ mod everturn;
 mod everywhere;
 mod exports;
 mod foreign;
+mod foreign_large;
+mod foreign_stores;
 mod homes;
 mod incomplete;
 mod kills;

@@ -1,9 +1,12 @@
-//! Claude Code: one JSONL file per session, in which records name their parents.
+//! Claude Code: one JSONL file per session, in which records name their parents, and files of long outputs.
+
+mod outputs;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::blocks::{block_text, content_text, count_at, price_at, spread_text, time_at};
+use super::fetch::RecordFetcher;
 use super::peek::{self, SessionInfo};
 use super::record::{EntryDraft, Parent, RecordInfo, RecordRole, TextHash};
 use super::survey::{ScannedRecord, Survey, Surveyor, is_object, title};
@@ -17,7 +20,12 @@ use everturn_store::Store;
 use everturn_value::outline::{flag_at, text_at};
 use everturn_value::tree::{JsonTree, ValueKind as Shape};
 
+use outputs::OutputFetcher;
+
 pub(super) struct ClaudeCode;
+
+/// The directory beside a session in which long outputs of tools are kept, and the kind of their records.
+const TOOL_RESULTS: &str = "tool-results";
 
 /// Messages that the program writes in the user's name; they are not prompts.
 const NOT_ASKED: &[&str] = &[
@@ -280,6 +288,7 @@ impl ProgramFormat for ClaudeCode {
             summaries.extend(about.zip(text_at(seen.tree, &["summary"])));
             session = session.take().or_else(|| text_at(seen.tree, &["sessionId"]));
         })?;
+        outputs::add_outputs(&mut surveyor, store, place)?;
         surveyor.survey.usage = tokens.usage();
         let about_this = |(leaf, _): &&(String, String)| surveyor.by_id(leaf).is_some();
         let summary = summaries.iter().rfind(about_this).and_then(|(_, text)| title(text));
@@ -315,6 +324,14 @@ impl ProgramFormat for ClaudeCode {
         Ok(said.or_else(|| dir.map(str::to_owned)))
     }
 
+    fn fetch(
+        &self,
+        store: &Arc<dyn Store>,
+        files: &[FilePath],
+    ) -> Result<Box<dyn RecordFetcher>, SessionError> {
+        Ok(Box::new(OutputFetcher::new(store, files)))
+    }
+
     fn repair_rules(&self, _file: &FilePath) -> Result<&'static RepairRules, &'static str> {
         Ok(&repair_copy::CLAUDE)
     }
@@ -344,6 +361,15 @@ impl ProgramFormat for ClaudeCode {
             "pr-link" => {
                 let url = text_at(record, &["prUrl"]).unwrap_or_default();
                 vec![EntryDraft::new(EntryKind::Event, "system", format!("pull request {url}"))]
+            }
+            // The prompt itself is a message of its own.
+            "queue-operation" => {
+                let what = text_at(record, &["operation"]).unwrap_or_default();
+                vec![EntryDraft::bookkeeping(&kind, what)]
+            }
+            TOOL_RESULTS => {
+                let text = text_at(record, &["text"]).unwrap_or_default();
+                vec![EntryDraft::bookkeeping(TOOL_RESULTS, text)]
             }
             _ => {
                 let keys = ["content", "operation", "customTitle", "aiTitle", "lastPrompt", "mode"];

@@ -1,25 +1,30 @@
 //! Gemini CLI: JSONL files with later corrections, documents of earlier versions, prompts, and saved chats.
 //!
-//! A message with the id of an earlier one replaces it. `$rewindTo` removes a message and everything after it, or
-//! everything if there is no such message; `$set` with messages replaces all of them. Removed messages stay as a
-//! branch.
+//! Removed messages stay as a branch. A file that a resume leaves behind, with the preamble only, belongs to the session
+//! that was resumed.
 
-use std::collections::HashMap;
+mod conversation;
+mod entries;
+
 use std::sync::Arc;
 
-use super::blocks::{content_text, count_at, time_at};
-use super::json_file::{JsonFile, spans, without};
+use sha2::{Digest, Sha256};
+
+use super::json_file::{JsonFile, without};
 use super::peek::{self, SessionInfo};
-use super::record::{EntryDraft, Parent, RecordInfo, RecordSpan, TextHash};
-use super::survey::{ScannedRecord, Survey, Surveyor, is_object, title};
+use super::record::{EntryDraft, Parent};
+use super::survey::{DUPLICATES, ScannedRecord, Survey, Surveyor, is_object};
 use super::thread_tree::{ForkPolicy, Placement};
 use super::{Match, ProgramFormat, RepairRules, SessionHeader, repair_copy, stem};
-use everturn_json::names::FilePath;
+use everturn_json::names::{FilePath, Name};
 use everturn_session::format::SessionError;
-use everturn_session::model::{EntryKind, SessionRef, SessionUsage, TokenUsage};
-use everturn_store::Store;
+use everturn_session::model::{EntryKind, SessionRef};
+use everturn_store::{Store, StoreError};
 use everturn_value::outline::{text_at, text_of};
-use everturn_value::tree::{JsonTree, ValueKind as Shape};
+use everturn_value::tree::JsonTree;
+
+use conversation::{GeminiConversation, GeminiTokens};
+use entries::{is_helper, names, record_info};
 
 pub(super) struct GeminiCli;
 
@@ -27,271 +32,8 @@ fn name_of(path: &FilePath) -> &str {
     path.as_str().rsplit('/').next().unwrap_or_default()
 }
 
-/// The entries of a message of the model: thoughts, text, tool calls and their results.
-fn model(record: &JsonTree) -> Vec<EntryDraft> {
-    let children =
-        |key: &str| record.value_at(&[key]).map(|list| list.children()).unwrap_or_default();
-    let mut drafts = Vec::new();
-    for (_, thought) in children("thoughts") {
-        let text = |key: &str| text_at(&thought, &[key]).unwrap_or_default();
-        let (subject, more) = (text("subject"), text("description"));
-        let text = if subject.is_empty() { more } else { format!("{subject}: {more}") };
-        drafts.push(EntryDraft::new(EntryKind::thinking(), "gemini", text).by(&thought));
-    }
-    let content = record.value_at(&["content"]).unwrap_or_else(JsonTree::null);
-    let said = content_text(&content);
-    let calls = children("toolCalls");
-    if !said.is_empty() || (calls.is_empty() && drafts.is_empty()) {
-        drafts.push(EntryDraft::new(EntryKind::Assistant, "gemini", said).by(&content));
-    }
-    for (_, call) in calls {
-        let id = text_at(&call, &["id"]);
-        let name = text_at(&call, &["name"]).unwrap_or_else(|| "tool".to_owned());
-        let arguments = call.text_at(&["args"]).unwrap_or_default();
-        drafts.push(EntryDraft::called("gemini", &name, &arguments, id.clone()).by(&call));
-        let result = call.value_at(&["result"]).filter(|result| !result.is_null());
-        if let Some(result) = result {
-            drafts.push(EntryDraft::answered(&name, answer(&result), id).by(&result));
-        }
-    }
-    drafts
-}
-
-/// The text of a tool result: the responses in its parts.
-fn answer(result: &JsonTree) -> String {
-    let parts = if result.kind() == Shape::Array { result.children() } else { Vec::new() };
-    let text = |(_, part): &(String, JsonTree)| {
-        let response = part.value_at(&["functionResponse", "response"]);
-        let output = response.and_then(|response| {
-            response
-                .value_at(&["output"])
-                .or_else(|| response.value_at(&["error"]))
-                .or(Some(response))
-        });
-        output.map_or_else(
-            || content_text(part),
-            |output| match output.kind() {
-                Shape::String => content_text(&output),
-                _ => output.to_line(),
-            },
-        )
-    };
-    if parts.is_empty() {
-        content_text(result)
-    } else {
-        parts.iter().map(text).collect::<Vec<_>>().join("\n")
-    }
-}
-
-/// The entries of a saved turn, one per part.
-fn saved(record: &JsonTree) -> Vec<EntryDraft> {
-    let is_user = text_at(record, &["role"]).as_deref() == Some("user");
-    let (kind, speaker) =
-        if is_user { (EntryKind::User, "user") } else { (EntryKind::Assistant, "gemini") };
-    let parts = record.value_at(&["parts"]).map(|parts| parts.children()).unwrap_or_default();
-    let draft = |(_, part): &(String, JsonTree)| {
-        if let Some(call) = part.value_at(&["functionCall"]) {
-            let name = text_at(&call, &["name"]).unwrap_or_default();
-            let arguments = call.text_at(&["args"]).unwrap_or_default();
-            return EntryDraft::called(speaker, &name, &arguments, text_at(&call, &["id"]))
-                .by(part);
-        }
-        if let Some(response) = part.value_at(&["functionResponse"]) {
-            let text = response.text_at(&["response"]).unwrap_or_default();
-            return EntryDraft::answered("tool", text, text_at(&response, &["id"])).by(part);
-        }
-        EntryDraft::new(kind.clone(), speaker, content_text(part)).by(part)
-    };
-    match parts.is_empty() {
-        true => vec![EntryDraft::new(kind, speaker, "")],
-        false => parts.iter().map(draft).collect(),
-    }
-}
-
-fn record_info(record: &JsonTree) -> RecordInfo {
-    let time = ["timestamp", "startTime"].iter().find_map(|key| time_at(record, &[key]));
-    RecordInfo {
-        time,
-        id: text_at(record, &["id"]),
-        ..RecordInfo::from_drafts(GeminiCli.drafts(record))
-    }
-}
-
-fn names(record: &JsonTree) -> Option<String> {
-    let set = record.value_at(&["$set"]).filter(is_object).unwrap_or_else(|| record.clone());
-    title(&text_at(&set, &["summary"])?)
-}
-
-/// Whether a header marks its session as a helper's.
-fn is_helper(record: &JsonTree) -> bool {
-    record.value_at(&["sessionId"]).is_some()
-        && text_at(record, &["kind"]).as_deref() == Some("subagent")
-}
-
 fn session_info(record: &JsonTree) -> SessionInfo {
     SessionInfo { name: names(record), parent: None, is_helper: is_helper(record) }
-}
-
-/// Tokens per message: the last version counts.
-#[derive(Default)]
-struct GeminiTokens(HashMap<TextHash, (String, TokenUsage)>);
-
-impl GeminiTokens {
-    fn note(&mut self, record: &JsonTree) {
-        let Some(tokens) = record.value_at(&["tokens"]).filter(is_object) else { return };
-        let Some(id) = text_at(record, &["id"]) else { return };
-        let cached = count_at(&tokens, &["cached"]);
-        let thoughts = count_at(&tokens, &["thoughts"]);
-        let spent = TokenUsage {
-            answers: 1,
-            input: (count_at(&tokens, &["input"]) + count_at(&tokens, &["tool"]))
-                .saturating_sub(cached),
-            output: count_at(&tokens, &["output"]) + thoughts,
-            cache_read: cached,
-            cache_write: 0,
-            reasoning: thoughts,
-            cost: None,
-        };
-        let model = text_at(record, &["model"]).unwrap_or_else(|| "unknown".to_owned());
-        self.0.insert(TextHash::of(&id), (model, spent));
-    }
-
-    fn usage(self) -> Option<SessionUsage> {
-        let mut usage = SessionUsage::default();
-        for (id, (model, spent)) in &self.0 {
-            usage.add_usage_once(id.number(), model, spent);
-        }
-        (!usage.models.is_empty()).then_some(usage)
-    }
-}
-
-/// A message of the current state: its id, its record, and the hash of its text.
-struct LiveMessage {
-    id: TextHash,
-    node: u32,
-    says: TextHash,
-}
-
-/// A JSONL file while it is being read.
-#[derive(Default)]
-struct GeminiConversation {
-    live: Vec<LiveMessage>,
-    tip: Option<u32>,
-    tokens: GeminiTokens,
-    named: Option<String>,
-    is_helper: bool,
-}
-
-impl GeminiConversation {
-    fn parent(&self) -> Parent {
-        self.tip.map_or(Parent::Root, Parent::Number)
-    }
-
-    fn keep(&mut self, surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
-        let record = seen.tree;
-        self.tokens.note(record);
-        self.is_helper |= is_helper(record);
-        self.named = names(record).or(self.named.take());
-        if let Some(id) = text_at(record, &["$rewindTo"]) {
-            let at = self.live.iter().position(|live| live.id == TextHash::of(&id)).unwrap_or(0);
-            self.live.truncate(at);
-            self.tip = self.live.last().map(|live| live.node);
-            self.tip = Some(surveyor.add(seen, &record_info(record), self.parent()));
-            return;
-        }
-        match text_at(record, &["id"]).filter(|_| record.value_at(&["$set"]).is_none()) {
-            Some(id) => {
-                let look = record_info(record);
-                let number = surveyor.add(seen, &look, self.parent());
-                self.put(surveyor, &id, number, seen.text);
-            }
-            None => self.patch(surveyor, seen),
-        }
-    }
-
-    /// Adds a message in the position of its older version, or at the end.
-    fn put(&mut self, surveyor: &mut Surveyor, id: &str, number: u32, text: &str) {
-        let (id, says) = (TextHash::of(id), TextHash::of(text));
-        match self.live.iter_mut().find(|live| live.id == id) {
-            Some(live) => {
-                surveyor.supersede(live.node, number);
-                live.node = number;
-                live.says = says;
-            }
-            None => {
-                self.live.push(LiveMessage { id, node: number, says });
-                self.tip = Some(number);
-            }
-        }
-        if self.tip.is_none() {
-            self.tip = Some(number);
-        }
-    }
-
-    /// Applies metadata, which may contain all messages.
-    fn patch(&mut self, surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
-        let number = surveyor.add(seen, &record_info(seen.tree), Parent::Root);
-        if let Some(node) = surveyor.node(number) {
-            node.placement = Placement::Aside;
-        }
-        let key = seen.tree.value_at(&["$set"]).map(|_| "$set");
-        let start = match key {
-            Some(key) => member(seen.text, 0, key),
-            None => Some(0),
-        };
-        let all = start.and_then(|start| spans(seen.text, start, Some("messages")));
-        let Some(all) = all.filter(|all| key.is_some() || !all.is_empty()) else { return };
-        let before = std::mem::take(&mut self.live);
-        let mut known = before.into_iter();
-        let mut is_same_so_far = true;
-        self.tip = None;
-        for span in all {
-            let Some(text) = seen.text.get(span.clone()) else { continue };
-            let Ok(tree) = JsonTree::parse(text) else { continue };
-            let tree = tree.into_expanded();
-            let id = text_at(&tree, &["id"]).unwrap_or_else(|| format!("{}", span.start));
-            let old = known.next().filter(|old| is_same_so_far && old.id == TextHash::of(&id));
-            is_same_so_far = old.is_some();
-            if let Some(old) = &old
-                && old.says == TextHash::of(text)
-            {
-                self.live.push(LiveMessage { id: old.id, node: old.node, says: old.says });
-                self.tip = Some(old.node);
-                continue;
-            }
-            let at = RecordSpan {
-                offset: seen.at.offset + span.start as u64,
-                length: text.len() as u64,
-                ..seen.at
-            };
-            self.tokens.note(&tree);
-            let part = ScannedRecord { tree: &tree, text, at, line: seen.line };
-            let node = surveyor.add_part(&part, &record_info(&tree), self.parent());
-            if let Some(old) = old {
-                surveyor.supersede(old.node, node);
-            }
-            self.live.push(LiveMessage { id: TextHash::of(&id), node, says: TextHash::of(text) });
-            self.tip = Some(node);
-        }
-        if self.tip.is_none() {
-            // All messages are gone: the next one starts again after this record.
-            if let Some(node) = surveyor.node(number) {
-                node.placement = Placement::Chained;
-            }
-            self.tip = Some(number);
-        }
-    }
-}
-
-/// The offset of the value of a member of the object at `start`.
-fn member(text: &str, start: usize, key: &str) -> Option<usize> {
-    let list = everturn_json::json::entries(text.as_bytes(), start).ok()??.list;
-    let is = |raw: &std::ops::Range<usize>| {
-        text.as_bytes()
-            .get(raw.clone())
-            .is_some_and(|raw| everturn_json::json::key_matches(raw, key))
-    };
-    list.into_iter().find(|entry| entry.key.as_ref().is_some_and(is)).map(|entry| entry.value.start)
 }
 
 impl GeminiCli {
@@ -329,6 +71,73 @@ impl GeminiCli {
         survey.is_helper = helps;
         Ok(survey)
     }
+}
+
+/// Other files of lines in the same directory whose names end with the same short id.
+fn siblings(store: &Arc<dyn Store>, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+    let Some(dir) = place.path.parent() else { return Ok(Vec::new()) };
+    let Some(short) = place.id.get(..8) else { return Ok(Vec::new()) };
+    let end = format!("-{short}.jsonl");
+    let listing = store.list(&dir)?;
+    let names = listing.entries.iter().map(|entry| &entry.name);
+    let files = names.filter(|name| name.as_str().ends_with(&end)).map(|name| dir.join(name));
+    Ok(files.filter(|file| *file != place.path).collect())
+}
+
+/// Whether a file has nothing of the session `id` but its preamble.
+fn is_stub(store: &Arc<dyn Store>, file: &FilePath, id: &str) -> Result<bool, SessionError> {
+    let start = peek::FileStart::read(store, file)?;
+    let is_whole = store.stat(file)?.is_some_and(|stat| stat.len <= start.bytes.len() as u64);
+    let is_same = start.any(|record| text_at(record, &["sessionId"]).as_deref() == Some(id));
+    let is_said =
+        |text: &str| start.bytes.windows(text.len()).any(|found| found == text.as_bytes());
+    let has_messages = start.any(|record| {
+        let drafts = entries::drafts(record);
+        drafts
+            .iter()
+            .any(|draft| !matches!(draft.kind, EntryKind::System) && !draft.kind.is_bookkeeping())
+    });
+    Ok(is_whole && is_same && !has_messages && !is_said("\"gemini\""))
+}
+
+/// The directory of a project, below which its chats are.
+fn project_dir(path: &FilePath) -> Option<FilePath> {
+    path.ancestors().find(|dir| {
+        let above = dir.parent().and_then(|above| above.name());
+        above.is_some_and(|above| above.as_str() == "tmp")
+    })
+}
+
+/// The text of a small file, if it exists.
+fn small_text(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<String>, SessionError> {
+    match store.read(file, 0..1 << 20) {
+        Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The path of a project: from the file in its directory, or from the list of projects. Earlier versions named the
+/// directory after the hash of the path.
+fn known_project(
+    store: &Arc<dyn Store>,
+    place: &SessionRef,
+) -> Result<Option<String>, SessionError> {
+    let Some(dir) = project_dir(&place.path) else { return Ok(None) };
+    if let Some(path) = small_text(store, &dir.join(&Name::parse(".project_root")?))? {
+        return Ok(Some(path.trim().to_owned()).filter(|path| !path.is_empty()));
+    }
+    let Some(home) = dir.parent().and_then(|tmp| tmp.parent()) else { return Ok(None) };
+    let list = small_text(store, &home.join(&Name::parse("projects.json")?))?;
+    let list = list.and_then(|text| JsonTree::parse(text).ok());
+    let projects = list.and_then(|list| list.value_at(&["projects"])).map(|all| all.children());
+    let own = dir.name().map(|name| name.as_str().to_owned()).unwrap_or_default();
+    let is_own = |(path, name): &(String, JsonTree)| {
+        let hash: String =
+            Sha256::digest(path.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        text_of(name).as_deref() == Some(&own) || hash == own
+    };
+    Ok(projects.unwrap_or_default().into_iter().find(is_own).map(|(path, _)| path))
 }
 
 impl ProgramFormat for GeminiCli {
@@ -386,6 +195,28 @@ impl ProgramFormat for GeminiCli {
         Ok(vec![SessionRef { id, path: file.clone() }])
     }
 
+    /// Leaves out the stubs that resumes have left beside a session.
+    fn merge(
+        &self,
+        store: &Arc<dyn Store>,
+        sessions: Vec<SessionRef>,
+    ) -> Result<Vec<SessionRef>, SessionError> {
+        let mut times: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+        for session in &sessions {
+            *times.entry(session.id.clone()).or_default() += 1;
+        }
+        let mut kept = Vec::new();
+        for session in sessions {
+            let left = times.entry(session.id.clone()).or_default();
+            if *left > 1 && is_stub(store, &session.path, &session.id)? {
+                *left -= 1;
+            } else {
+                kept.push(session);
+            }
+        }
+        Ok(kept)
+    }
+
     fn file_id(&self, file: &FilePath) -> String {
         let above = file.parent().and_then(|dir| dir.name());
         match (name_of(file), above) {
@@ -401,6 +232,15 @@ impl ProgramFormat for GeminiCli {
         let mut surveyor = Surveyor::of_file(&place.path);
         let mut talk = GeminiConversation::default();
         surveyor.lines(store, 0, |surveyor, seen| talk.keep(surveyor, seen))?;
+        for (number, file) in (1_u32..).zip(siblings(store, place)?) {
+            if is_stub(store, &file, &place.id)? {
+                surveyor.survey.files.push(file);
+                surveyor.lines(store, number, |surveyor, seen| {
+                    let number = surveyor.add(seen, &record_info(seen.tree), Parent::Root);
+                    surveyor.set_apart(number, DUPLICATES);
+                })?;
+            }
+        }
         surveyor.survey.usage = talk.tokens.usage();
         let mut survey = surveyor.finish(ForkPolicy::EveryFork, talk.tip);
         survey.title = talk.named.or(survey.title);
@@ -426,10 +266,14 @@ impl ProgramFormat for GeminiCli {
         place: &SessionRef,
     ) -> Result<Option<String>, SessionError> {
         let head = peek::FileStart::read(store, &place.path)?;
-        Ok(head.first(|record| {
+        let said = head.first(|record| {
             let dirs = record.value_at(&["directories"])?.children();
             dirs.first().and_then(|(_, dir)| text_of(dir))
-        }))
+        });
+        match said {
+            Some(said) => Ok(Some(said)),
+            None => known_project(store, place),
+        }
     }
 
     fn repair_rules(&self, file: &FilePath) -> Result<&'static RepairRules, &'static str> {
@@ -451,33 +295,6 @@ impl ProgramFormat for GeminiCli {
     }
 
     fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft> {
-        let kind = text_at(record, &["type"]).unwrap_or_default();
-        let content =
-            || content_text(&record.value_at(&["content"]).unwrap_or_else(JsonTree::null));
-        if let Some(id) = text_at(record, &["$rewindTo"]) {
-            return vec![EntryDraft::new(
-                EntryKind::Event,
-                "system",
-                format!("rewound to before {id}"),
-            )];
-        }
-        if record.value_at(&["parts"]).is_some() {
-            return saved(record);
-        }
-        match kind.as_str() {
-            "user" if record.value_at(&["messageId"]).is_some() => {
-                vec![EntryDraft::new(
-                    EntryKind::User,
-                    "user",
-                    text_at(record, &["message"]).unwrap_or_default(),
-                )]
-            }
-            "user" => vec![EntryDraft::new(EntryKind::User, "user", content())],
-            "gemini" => model(record),
-            "info" | "warning" | "error" => {
-                vec![EntryDraft::new(EntryKind::Event, "system", format!("{kind}: {}", content()))]
-            }
-            _ => vec![EntryDraft::bookkeeping("session", names(record).unwrap_or_default())],
-        }
+        entries::drafts(record)
     }
 }

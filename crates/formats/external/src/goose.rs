@@ -1,4 +1,4 @@
-//! goose: JSONL files of earlier versions, and a database of later ones.
+//! goose: JSONL files of earlier versions, a database of later ones, and the document that exports a session.
 
 mod database;
 
@@ -10,8 +10,10 @@ use jiff::tz::TimeZone;
 
 use super::blocks::{any_time_at, block_text, content_text, count_at};
 use super::fetch::{FileWindow, RecordFetcher};
+use super::json_file::{JsonFile, without};
 use super::peek::{self, SessionInfo};
 use super::record::{EntryDraft, Parent, RecordInfo, RecordSpan};
+use super::sqlite::{database_of, is_database, is_sqlite};
 use super::survey::{ScannedRecord, Survey, Surveyor, title};
 use super::thread_tree::{ForkPolicy, Placement};
 use super::{Match, ProgramFormat, RepairRules, SessionHeader, repair_copy, stem};
@@ -30,13 +32,15 @@ pub(super) struct Goose;
 /// The name of a session without an id.
 const NAMELESS: &str = "no-id";
 
-fn is_database(path: &FilePath) -> bool {
-    path.as_str().ends_with(".db")
+/// Whether a path names a document, as the program exports one.
+fn is_export(path: &FilePath) -> bool {
+    path.as_str().ends_with(".json")
 }
 
-/// The database that contains a session, if any.
-fn database_of(path: &FilePath) -> Option<FilePath> {
-    path.parent().filter(is_database)
+/// The text of the first member with a name, in the start of a document.
+fn member_text(text: &str, key: &str) -> Option<String> {
+    let (_, rest) = text.split_once(&format!("\"{key}\""))?;
+    rest.split('"').nth(1).map(str::to_owned)
 }
 
 /// The entry of one block of a message.
@@ -226,15 +230,24 @@ impl ProgramFormat for Goose {
     const SESSION_DIRS: &'static [&'static str] = &["sessions"];
 
     fn match_path(&self, path: &FilePath) -> Match {
+        if path.name().is_some_and(|name| name.as_str() == "sessions.db") {
+            return Match::Yes;
+        }
         match path.as_str().rsplit_once('.') {
             Some((_, "jsonl" | "db")) => Match::Maybe,
+            Some((_, "json")) if path.as_str().split('/').count() <= 2 => Match::Maybe,
             _ => Match::No,
         }
     }
 
     fn sniff(&self, path: &FilePath, head: &peek::FileStart) -> bool {
         if is_database(path) {
-            return database::is_sqlite(&head.bytes);
+            return is_sqlite(&head.bytes);
+        }
+        if is_export(path) {
+            let text = head.text();
+            let has = |key: &str| text.contains(&format!("\"{key}\""));
+            return has("working_dir") && has("conversation");
         }
         let is_header = |record: &JsonTree| {
             record.value_at(&["working_dir"]).is_some()
@@ -257,7 +270,8 @@ impl ProgramFormat for Goose {
         path: &FilePath,
         head: &peek::FileStart,
     ) -> bool {
-        let has_tables = || GooseDatabase::open(store, path).is_ok_and(|found| found.is_ours());
+        let has_tables =
+            || GooseDatabase::open(store, path).is_ok_and(|found| found.is_ours().unwrap_or(false));
         let is_known = !is_database(path) || database::shows_tables(&head.bytes);
         self.sniff(path, head) && (is_known || has_tables())
     }
@@ -267,6 +281,14 @@ impl ProgramFormat for Goose {
         store: &Arc<dyn Store>,
         file: &FilePath,
     ) -> Result<Vec<SessionRef>, SessionError> {
+        if is_export(file) {
+            let text = peek::FileStart::read(store, file)?.text();
+            let id = member_text(&text, "id").filter(|id| Name::parse(id).is_ok());
+            return Ok(vec![SessionRef {
+                id: id.unwrap_or_else(|| stem(file)),
+                path: file.clone(),
+            }]);
+        }
         if !is_database(file) {
             return Ok(vec![SessionRef { id: stem(file), path: file.clone() }]);
         }
@@ -277,7 +299,15 @@ impl ProgramFormat for Goose {
             let name = name.or_else(|_| Name::parse(&format!("session-{number}")))?;
             Ok(SessionRef { path: file.join(&name), id })
         };
-        GooseDatabase::open(store, file)?.ids()?.into_iter().enumerate().map(place).collect()
+        let database = GooseDatabase::open(store, file)?;
+        if !database.is_ours()? {
+            let is_empty = database.is_new()?;
+            let what = format!(
+                "{file} has tables of a version that is not known; `goose session export` writes files that can be read"
+            );
+            return if is_empty { Ok(Vec::new()) } else { Err(SessionError::request(what)) };
+        }
+        database.ids()?.into_iter().enumerate().map(place).collect()
     }
 
     fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
@@ -286,6 +316,15 @@ impl ProgramFormat for Goose {
         }
         let mut surveyor = Surveyor::of_file(&place.path);
         let mut talk = GooseConversation::default();
+        if is_export(&place.path) {
+            if let Some(whole) = JsonFile::read(&mut surveyor, store, 0)?
+                && let Some((tree, text, at)) = whole.part(&whole.span())
+            {
+                talk.keep(&mut surveyor, &ScannedRecord { tree: &tree, text, at, line: None });
+                whole.each(Some("conversation"), |seen| talk.keep(&mut surveyor, seen));
+            }
+            return Ok(talk.finish(surveyor));
+        }
         surveyor.lines(store, 0, |surveyor, seen| talk.keep(surveyor, seen))?;
         Ok(talk.finish(surveyor))
     }
@@ -298,6 +337,7 @@ impl ProgramFormat for Goose {
         let survey = || self.survey(store, place);
         match database_of(&place.path) {
             Some(_) => Ok(SessionHeader::of(&survey()?)),
+            None if is_export(&place.path) => Ok(SessionHeader::of(&survey()?)),
             None => peek::peek_lines(store, &place.path, survey, record_info, session_info),
         }
     }
@@ -308,6 +348,10 @@ impl ProgramFormat for Goose {
         place: &SessionRef,
     ) -> Result<Option<String>, SessionError> {
         let said = |record: &JsonTree| text_at(record, &["working_dir"]);
+        if is_export(&place.path) {
+            let text = peek::FileStart::read(store, &place.path)?.text();
+            return Ok(member_text(&text, "working_dir"));
+        }
         let Some(file) = database_of(&place.path) else {
             return Ok(peek::FileStart::read(store, &place.path)?.first(said));
         };
@@ -329,8 +373,16 @@ impl ProgramFormat for Goose {
 
     fn repair_rules(&self, file: &FilePath) -> Result<&'static RepairRules, &'static str> {
         match database_of(file) {
+            None if is_export(file) => Err("it is a single document, not lines"),
             None => Ok(&repair_copy::GOOSE),
             Some(_) => Err("it is part of a database, which SQLite repairs"),
+        }
+    }
+
+    fn shown(&self, record: JsonTree) -> JsonTree {
+        match record.value_at(&["conversation"]) {
+            Some(_) => without(&record, "conversation"),
+            None => record,
         }
     }
 

@@ -15,6 +15,7 @@
 //!
 //! - `claude`, `codex`, `gemini`, `sillytavern`, `pi`, `opencode`, `goose`, `aider`: one program each.
 //! - `walk`, `peek`: finds files below a root; reads the start and the end of a file.
+//! - `sqlite`: databases of other programs, opened as untrusted input.
 //! - `survey`, `record`, `json_file`: the first pass; records, also as elements of a JSON document.
 //! - `thread_tree`: from parent links to a main line and branches.
 //! - `fetch`, `blocks`, `reader`: reads records again, turns their content into entries, and shows them.
@@ -35,6 +36,7 @@ mod reader;
 mod record;
 mod repair_copy;
 mod sillytavern;
+mod sqlite;
 mod survey;
 mod thread_tree;
 mod walk;
@@ -201,6 +203,28 @@ trait ProgramFormat: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Brings together the sessions that several files share.
+    fn merge(
+        &self,
+        store: &Arc<dyn Store>,
+        sessions: Vec<SessionRef>,
+    ) -> Result<Vec<SessionRef>, SessionError> {
+        let _ = store;
+        Ok(sessions)
+    }
+
+    /// Whether the program has put a session into its archive.
+    fn is_archived(&self, place: &SessionRef) -> bool {
+        let _ = place;
+        false
+    }
+
+    /// Files outside of the session from which its summary is made.
+    fn more_files(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        let _ = place;
+        Ok(Vec::new())
+    }
+
     /// The working directory of the agent, as recorded at the start of the session.
     fn project(
         &self,
@@ -353,6 +377,7 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
                 }
             }
         }
+        places.sessions = self.0.merge(store, places.sessions)?;
         let lost = self.0.orphaned_sessions(store, &places.sessions)?;
         places.sessions.extend(lost);
         Ok(places)
@@ -368,13 +393,18 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
         place: &SessionRef,
     ) -> Result<SessionSummary, SessionError> {
         let header = self.0.peek(store, place)?;
+        let status = match header.is_helper {
+            true => "helper",
+            false if self.0.is_archived(place) => "archived",
+            false => "active",
+        };
         Ok(SessionSummary {
             session: place.clone(),
             layout: F::NAME,
             title: header.title.unwrap_or_else(|| place.id.clone()),
             created: header.created,
             updated: header.updated,
-            status: if header.is_helper { "helper" } else { "active" }.to_owned(),
+            status: status.to_owned(),
             turns: header.turns,
             parent: header.parent,
             findings: header.findings,
@@ -408,7 +438,9 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
-        Ok(Dependencies::on(walk::everything_at(store, &place.path)?))
+        let mut files = walk::everything_at(store, &place.path)?;
+        files.extend(self.0.more_files(place)?);
+        Ok(Dependencies::on(files))
     }
 
     fn session_files(

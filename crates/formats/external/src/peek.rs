@@ -13,8 +13,9 @@ use everturn_session::format::SessionError;
 use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::tree::JsonTree;
 
-/// A file up to this size is read whole for a list; of a longer one only both ends are read.
-const WHOLE: u64 = 128 << 10;
+/// A file up to this size is read whole for a list; of a longer one only both ends are read. The first records of some
+/// programs alone are longer than a few hundred kilobytes.
+const WHOLE: u64 = 16 << 20;
 
 /// The number of bytes read from each end, and the number of records examined in them.
 const END: u64 = 64 << 10;

@@ -57,7 +57,13 @@ fn message(record: &JsonTree) -> Vec<EntryDraft> {
             let output = text_at(&message, &["output"]).unwrap_or_default();
             vec![EntryDraft::new(EntryKind::Event, "user", format!("$ {command}\n{output}"))]
         }
-        other => vec![EntryDraft::new(EntryKind::System, other, content_text(&content))],
+        other => {
+            // Newer versions keep the system prompt in sections.
+            let sections = || message.value_at(&["sections"]).unwrap_or_else(JsonTree::null);
+            let text =
+                if content.is_null() { content_text(&sections()) } else { content_text(&content) };
+            vec![EntryDraft::new(EntryKind::System, other, text)]
+        }
     }
 }
 

@@ -206,24 +206,26 @@ impl ProgramFormat for SillyTavern {
         let is_narrator = text_at(record, &["extra", "type"]).as_deref() == Some("narrator");
         let kind = if is_narrator {
             EntryKind::Narrator
-        } else if flag(&["is_system"]) || flag(&["extra", "isSmallSys"]) {
+        } else if flag(&["extra", "isSmallSys"]) {
             EntryKind::System
         } else if flag(&["is_user"]) {
+            // Hidden from the model, it is still what the user said.
             EntryKind::User
+        } else if flag(&["is_system"]) {
+            EntryKind::System
         } else {
             EntryKind::Assistant
         };
         let speaker = text_at(record, &["name"]).unwrap_or_else(|| kind.as_str().to_owned());
         let text = text_at(record, &["mes"]).unwrap_or_default();
-        let mut drafts = vec![EntryDraft::new(kind, &speaker, text)];
+        let said = EntryDraft::new(kind, &speaker, text);
         let thought = record.value_at(&["extra", "reasoning"]);
         let thought =
             thought.filter(|thought| text_of(thought).is_some_and(|text| !text.is_empty()));
-        if let Some(thought) = thought {
-            let text = text_of(&thought).unwrap_or_default();
-            drafts.push(EntryDraft::new(EntryKind::thinking(), &speaker, text).by(&thought));
-        }
-        drafts
+        let Some(thought) = thought else { return vec![said] };
+        let text = text_of(&thought).unwrap_or_default();
+        let mes = record.value_at(&["mes"]).unwrap_or_else(JsonTree::null);
+        vec![EntryDraft::new(EntryKind::thinking(), &speaker, text), said.by(&mes)]
     }
 }
 

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::native::{
-    NativeContext, NativeFile, NativeTarget, format_time, omission_reason, uuid, uuid_of,
+    NativeContext, NativeFile, NativeTarget, OPENING, SpeakerPrefix, format_time, omission_reason,
+    starts_with_answer, uuid, uuid_of,
 };
 use super::record::parse_object;
 use super::source_entry::SourceEntry;
@@ -28,8 +29,12 @@ impl NativeTarget for ClaudeCodeTarget {
 
     fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile {
         let (time, done) = (setting.start, NativeFile::default());
-        let mut chain =
-            MessageChain { setting, last: None, time, open: 0, message: String::new(), done };
+        let (last, message, speakers) = (None, String::new(), SpeakerPrefix::of(story));
+        let mut chain = MessageChain { setting, last, time, open: 0, message, done, speakers };
+        if starts_with_answer(story) {
+            chain.push("user", message_fields("user", &OPENING.into()));
+            chain.done.opening = Some(OPENING);
+        }
         let pairs = story.pairs().uninterrupted(story.entries.iter().map(|source| &source.entry));
         for (at, source) in story.entries.iter().enumerate() {
             chain.add(source, pairs.partner(at).map(|other| at.min(other)));
@@ -55,6 +60,7 @@ struct MessageChain<'s> {
     /// The ID of the last message of the model.
     message: String,
     done: NativeFile,
+    speakers: SpeakerPrefix,
 }
 
 impl MessageChain<'_> {
@@ -95,8 +101,9 @@ impl MessageChain<'_> {
                 EntryKind::Assistant | EntryKind::Narrator | EntryKind::Npc | EntryKind::ToolCall,
                 _,
             ) => {
+                let text = self.speakers.text(entry);
                 self.assistant(&json!({"type": "text", "text": text}), "end_turn");
-                self.done.keep(entry);
+                self.done.fates.push(Ok(text));
             }
             (kind, _) if *kind == EntryKind::thinking() => {
                 let why = "thinking without a model signature is rejected";

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::native::{
-    NativeContext, NativeFile, NativeTarget, format_time, omission_reason, uuid_of,
+    NativeContext, NativeFile, NativeTarget, SpeakerPrefix, format_time, omission_reason, uuid_of,
 };
 use super::source_entry::SourceEntry;
 use super::source_session::SourceSession;
@@ -16,6 +16,9 @@ pub(super) struct CodexTarget;
 
 /// The version of the program whose rollouts are imitated.
 const VERSION: &str = "0.104.0";
+
+/// The provider that every installation has. Without one the program does not resume the session.
+const PROVIDER: &str = "openai";
 
 impl NativeTarget for CodexTarget {
     fn id(&self, asked: Option<&str>, story: &SourceSession) -> Result<String, String> {
@@ -29,13 +32,14 @@ impl NativeTarget for CodexTarget {
     }
 
     fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile {
-        let mut rollout = RolloutWriter { time: setting.start, done: NativeFile::default() };
+        let (time, done) = (setting.start, NativeFile::default());
+        let mut rollout = RolloutWriter { time, done, speakers: SpeakerPrefix::of(story) };
         rollout.push(
             "session_meta",
             &json!({
                 "id": setting.id, "timestamp": format_time(setting.start), "cwd": setting.project,
                 "originator": "everturn", "cli_version": VERSION, "source": "cli",
-                "model_provider": null,
+                "model_provider": setting.provider.as_deref().unwrap_or(PROVIDER),
             }),
         );
         let pairs = story.pairs();
@@ -50,6 +54,7 @@ impl NativeTarget for CodexTarget {
 struct RolloutWriter {
     time: Timestamp,
     done: NativeFile,
+    speakers: SpeakerPrefix,
 }
 
 impl RolloutWriter {
@@ -101,8 +106,11 @@ impl RolloutWriter {
                 }
             }
             EntryKind::Assistant | EntryKind::Narrator | EntryKind::Npc => {
-                self.message("assistant", "output_text", text);
+                let text = self.speakers.text(entry);
+                self.message("assistant", "output_text", &text);
                 self.push("event_msg", &json!({"type": "agent_message", "message": text}));
+                self.done.fates.push(Ok(text));
+                return;
             }
             kind if *kind == EntryKind::thinking() || *kind == EntryKind::ToolResult => {
                 // It is shown, but not sent to a model, which would require its own signature, or the call that a

@@ -82,7 +82,7 @@ fn message(source: &SourceEntry, time: i64) -> Value {
         EntryKind::System | EntryKind::Ooc | EntryKind::Event => "system",
         _ if is_observation => entry.speaker.as_str(),
         _ => match entry.speaker.as_str() {
-            "" | "user" | "system" => AGENT,
+            "" | "user" | "system" | "assistant" => AGENT,
             speaker => speaker,
         },
     };

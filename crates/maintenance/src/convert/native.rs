@@ -10,7 +10,7 @@ use super::report::Disposition;
 use super::source_session::SourceSession;
 use super::tool_calls::CallPairs;
 use everturn_json::checksum::checksum;
-use everturn_session::model::Entry;
+use everturn_session::model::{Entry, EntryKind};
 
 /// Creates the file of another program.
 pub(super) trait NativeTarget {
@@ -29,6 +29,13 @@ pub(super) trait NativeTarget {
     fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile;
 }
 
+/// Options for the files of other programs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeOptions<'o> {
+    /// The name of the model provider that a Codex session uses. It must be one that the program has configured.
+    pub provider: Option<&'o str>,
+}
+
 /// Values that any line may need.
 pub(super) struct NativeContext {
     pub(super) id: String,
@@ -36,6 +43,8 @@ pub(super) struct NativeContext {
     pub(super) project: String,
     /// When the session started.
     pub(super) start: Timestamp,
+    /// The model provider, if one was chosen.
+    pub(super) provider: Option<String>,
 }
 
 /// A file that is being built.
@@ -50,6 +59,50 @@ pub(super) struct NativeFile {
     pub(super) placed: bool,
     /// Which results belong to which calls, by the indexes of the entries.
     pub(super) pairs: CallPairs,
+    /// The message that was put before the first entry, because the program's model requires one of the user there.
+    pub(super) opening: Option<&'static str>,
+}
+
+/// The opening of a conversation that starts with an answer.
+pub(super) const OPENING: &str = "(The conversation starts here.)";
+
+/// Whether the first thing that a model would be told is an answer of its own.
+pub(super) fn starts_with_answer(story: &SourceSession) -> bool {
+    let kinds = story.entries.iter().filter(|source| omission_reason(&source.entry).is_none());
+    let first = kinds.map(|source| &source.entry.kind).find(|kind| {
+        let is_call = matches!(kind, EntryKind::ToolCall | EntryKind::ToolResult);
+        **kind == EntryKind::User || is_answer(kind) || is_call
+    });
+    first.is_some_and(|kind| *kind != EntryKind::User)
+}
+
+/// Whether an entry is said by anyone but the user.
+fn is_answer(kind: &EntryKind) -> bool {
+    matches!(kind, EntryKind::Assistant | EntryKind::Narrator | EntryKind::Npc)
+}
+
+/// Puts the name of the speaker before the text of an answer, if several speakers answer. Programs with one model have
+/// no other place for it.
+pub(super) struct SpeakerPrefix {
+    is_needed: bool,
+}
+
+impl SpeakerPrefix {
+    pub(super) fn of(story: &SourceSession) -> SpeakerPrefix {
+        let answers = story.entries.iter().filter(|source| is_answer(&source.entry.kind));
+        let mut speakers: Vec<&str> = answers.map(|source| source.entry.speaker.as_str()).collect();
+        speakers.sort_unstable();
+        speakers.dedup();
+        SpeakerPrefix { is_needed: speakers.len() > 1 }
+    }
+
+    /// The text of an entry.
+    pub(super) fn text(&self, entry: &Entry) -> String {
+        match self.is_needed && is_answer(&entry.kind) && !entry.speaker.is_empty() {
+            true => format!("{}: {}", entry.speaker, entry.text),
+            false => entry.text.clone(),
+        }
+    }
 }
 
 impl NativeFile {
@@ -131,6 +184,17 @@ pub(super) fn note_lost(
     let kept = SessionFacts { status: "active".to_owned(), project, ..SessionFacts::default() };
     story.facts.note_differences(&kept, "", (Disposition::Dropped, why), report);
     report.note("other fields of records", Disposition::Dropped, why);
+    if written.opening.is_some() {
+        let why = "the model expects a message of the user first; one was added";
+        report.note("the opening", Disposition::Changed, why);
+    }
+    if written.fates.iter().zip(&story.entries).any(|(fate, source)| {
+        let prefixed = format!("{}: {}", source.entry.speaker, source.entry.text);
+        fate.as_ref().is_ok_and(|text| *text == prefixed)
+    }) {
+        let why = "the program has one speaker only; their names are put before the texts";
+        report.note("the speakers", Disposition::Changed, why);
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub(super) struct ConversionRequest<'w> {
     pub(super) id: Option<&'w str>,
     pub(super) project: Option<String>,
     pub(super) now: Timestamp,
+    /// The model provider of a file for another program.
+    pub(super) provider: Option<&'w str>,
 }
 
 /// A converted session, read back and found equal to the original. It is not written yet.
@@ -41,8 +43,8 @@ pub struct ConversionPlan {
 enum ExpectedContent {
     /// The whole original session.
     Story(Box<SourceSession>),
-    /// These texts in order, and tool results that belong to these calls.
-    Texts(Vec<String>, CallPairs),
+    /// These texts in order, and tool results that belong to these calls, counted without the opening that was added.
+    Texts(Vec<String>, CallPairs, Option<String>),
 }
 
 /// An ID that is safe in file names.
@@ -80,7 +82,7 @@ pub(super) fn plan_own(
     wanted: ConversionRequest<'_>,
     mut report: ConversionReport,
 ) -> Result<ConversionPlan, ConvertError> {
-    let ConversionRequest { id, project, now } = wanted;
+    let ConversionRequest { id, project, now, .. } = wanted;
     let id = id.map_or_else(|| file_safe_id(&story.id), str::to_owned);
     let states = own.takes_states(story);
     let mut draft =
@@ -91,6 +93,8 @@ pub(super) fn plan_own(
         return Ok(plan);
     }
     draft.store = empty_store().0;
+    let whole = story;
+    let story = &whole.spoken();
     let told = write_trial(own, layout, story, &mut draft)?;
     if told.len() != story.entries.len() {
         let what = format!("{} entries, not {}", told.len(), story.entries.len());
@@ -101,7 +105,9 @@ pub(super) fn plan_own(
         let mut difference = compare_entry(told, &wanted.entry);
         difference.why.extend(own.misread_as(&wanted.entry).map(str::to_owned));
         carried.push(difference.carried(wanted));
+        report.entries.extend(wanted.before.iter().map(internal_outcome));
         report.entries.push(difference.outcome(wanted));
+        report.entries.extend(wanted.after.iter().map(internal_outcome));
     }
     let mut session = NOTHING.to_owned();
     match carried.first_mut() {
@@ -136,10 +142,17 @@ pub(super) fn plan_own(
         false => (Disposition::Dropped, NO_ENTRY),
     };
     story.facts.note_differences(&given, layout.name(), why, &mut report);
-    let expected = ExpectedContent::Story(Box::new(story.clone()));
+    let expected = ExpectedContent::Story(Box::new(whole.clone()));
     let plan = ConversionPlan { layout, place, files: memory.contents(), expected, report };
     plan.compare(&draft.store)?;
     Ok(plan)
+}
+
+/// The outcome of a record that a program kept for itself.
+fn internal_outcome(source: &SourceEntry) -> EntryOutcome {
+    let Entry { seq, turn, ref id, .. } = source.entry;
+    let why = vec!["it is internal data of the program, and is carried with a message".to_owned()];
+    EntryOutcome { seq, turn, id: id.clone(), fate: Disposition::Changed, why }
 }
 
 /// Builds the file of another program.
@@ -155,11 +168,15 @@ pub(super) fn plan_native(
     let id = native.id(wanted.id, story).map_err(SessionError::request)?;
     let project = wanted.project.unwrap_or_else(|| "/".to_owned());
     let path = FilePath::parse(&native.file(&id, start)).map_err(SessionError::from)?;
-    let written = native.write(story, &NativeContext { id: id.clone(), project, start });
+    let provider = wanted.provider.map(str::to_owned);
+    let context = NativeContext { id: id.clone(), project, start, provider };
+    let written = native.write(story, &context);
     let lines: Vec<String> = written.lines.iter().map(Value::to_string).collect();
     let bytes = (lines.join("\n") + native.end()).into_bytes();
     native::note_lost(story, &written, &mut report);
-    let texts = written.fates.iter().filter_map(|fate| fate.clone().ok()).collect();
+    let opening = written.opening.map(str::to_owned);
+    let texts = written.fates.iter().filter_map(|fate| fate.clone().ok());
+    let texts = opening.iter().cloned().chain(texts).collect();
     let stays: Vec<bool> = written.fates.iter().map(Result::is_ok).collect();
     let (store, memory) = empty_store();
     let place = SessionRef { id, path };
@@ -167,10 +184,11 @@ pub(super) fn plan_native(
     writer.commit(vec![new_file(&place.path, bytes)], Durability::Synced)?;
     writer.release()?;
     let (files, expected) =
-        (memory.contents(), ExpectedContent::Texts(texts, written.pairs.among(&stays)));
+        (memory.contents(), ExpectedContent::Texts(texts, written.pairs.among(&stays), opening));
     let mut plan = ConversionPlan { layout, place, files, expected, report };
     plan.compare(&store)?;
-    let told = plan.visible_entries(&store)?;
+    let mut told = plan.visible_entries(&store)?;
+    told.drain(..told.len().min(usize::from(written.opening.is_some())));
     let there = story.entries.iter().zip(&written.fates).filter(|(_, fate)| fate.is_ok());
     note_numbers(told.iter().zip(there.map(|(told, _)| &told.entry)), &mut plan.report);
     let mut told = told.iter();
@@ -375,12 +393,13 @@ impl ConversionPlan {
                 let damage = notes.notes.into_iter().find(is_damage).map(|note| note.why);
                 damage.or_else(|| story.first_difference(&found))
             }
-            ExpectedContent::Texts(texts, pairs) => {
+            ExpectedContent::Texts(texts, pairs, opening) => {
                 let told = self.visible_entries(store)?;
                 let differs = |(told, text): (&Entry, &String)| told.text != *text;
                 let first = told.iter().zip(texts).position(differs);
                 let count = (told.len() != texts.len()).then(|| told.len().min(texts.len()));
                 let text = first.or(count).map(|at| format!("entry {} of the new file", at + 1));
+                let told = told.get(usize::from(opening.is_some())..).unwrap_or_default();
                 let calls: Vec<ToolCall> =
                     told.iter().map(|entry| ToolCall::of(entry, &entry.raw)).collect();
                 let is_same = || CallPairs::of(told.iter().zip(&calls)) == *pairs;

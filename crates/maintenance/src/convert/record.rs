@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::report::{Disposition, EntryOutcome};
-use super::source_entry::SourceEntry;
+use super::source_entry::{SourceEntry, blank_entry};
 use super::source_session::{ChatDocument, SourceSession};
 use everturn_session::model::carried::MEMBER;
 use everturn_session::model::{Entry, Mark, StateChange};
@@ -120,12 +120,23 @@ impl EntryDifference {
             let changes: Vec<String> = source.changes.iter().map(change_json).collect();
             add_member(&mut text, "changes", &format!("[{}]", changes.join(",")));
         }
+        for (key, internals) in [("before", &source.before), ("after", &source.after)] {
+            if !internals.is_empty() {
+                let all: Vec<String> = internals.iter().map(carried_whole).collect();
+                add_member(&mut text, key, &format!("[{}]", all.join(",")));
+            }
+        }
         add_member(&mut text, "from", &json!(source.from).to_string());
         if let Some(raw) = &source.raw {
             add_member(&mut text, "raw", &raw.to_line());
         }
         text
     }
+}
+
+/// An entry that has no record of its own.
+fn carried_whole(source: &SourceEntry) -> String {
+    compare_entry(&blank_entry(source.entry.turn), &source.entry).carried(source)
 }
 
 /// Adds what belongs to the whole session to what the first record, or the session itself, carries.

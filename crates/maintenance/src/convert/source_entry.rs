@@ -1,7 +1,8 @@
 //! [`SourceEntry`]: an entry to be converted, and [`EntryReader`], which reads it.
 
 use super::tool_calls::ToolCall;
-use everturn_session::model::{Entry, StateChange};
+use everturn_session::model::carried::restore_entry;
+use everturn_session::model::{Entry, EntryExtras, EntryKind, StateChange};
 use everturn_value::delta::Delta;
 use everturn_value::tree::{JsonTree, ValueKind as TreeKind};
 
@@ -22,6 +23,42 @@ pub(super) struct SourceEntry {
     pub(super) changes: Vec<StateChange>,
     /// What its record contains about the tool that it calls, or whose result it is.
     pub(super) call: ToolCall,
+    /// Records that a program kept for itself before and after this entry, and that are carried with it.
+    pub(super) before: Vec<SourceEntry>,
+    pub(super) after: Vec<SourceEntry>,
+}
+
+impl SourceEntry {
+    /// Whether a program kept it for itself. It is carried with a neighbour, and never becomes a message.
+    pub(super) fn is_internal(&self) -> bool {
+        self.entry.kind.is_bookkeeping() && self.changes.is_empty()
+    }
+}
+
+/// An entry without content, as the basis of one that is carried as a whole.
+pub(super) fn blank_entry(turn: u64) -> Entry {
+    Entry {
+        seq: 0,
+        turn,
+        id: String::new(),
+        time: None,
+        speaker: String::new(),
+        kind: EntryKind::User,
+        text: String::new(),
+        extras: EntryExtras::default(),
+        raw: JsonTree::null(),
+    }
+}
+
+/// The entries that a carried entry has in one of its lists.
+pub(super) fn carried_internals(
+    carried: Option<&JsonTree>,
+    key: &str,
+    turn: u64,
+) -> Vec<(Entry, JsonTree)> {
+    let list = carried.and_then(|carried| carried.value_at(&[key])).map(|list| list.children());
+    let entry = |(_, one): (String, JsonTree)| (restore_entry(blank_entry(turn), &one), one);
+    list.unwrap_or_default().into_iter().map(entry).collect()
 }
 
 /// Reads the entries of a session one by one. An earlier conversion may have carried them from another session.
@@ -55,7 +92,18 @@ impl EntryReader {
             let raw = self.record(&entry.raw, same_turn);
             let (from, changes) = (self.layout.to_owned(), Vec::new());
             let call = ToolCall::of(&entry, &entry.raw);
-            return SourceEntry { entry, at, is_carried: false, from, raw, changes, call };
+            let (before, after) = (Vec::new(), Vec::new());
+            return SourceEntry {
+                entry,
+                at,
+                is_carried: false,
+                from,
+                raw,
+                changes,
+                call,
+                before,
+                after,
+            };
         };
         let turn = carried.value_at(&["turn"]).and_then(|turn| turn.to_line().parse().ok());
         entry.turn = turn.unwrap_or(at);
@@ -77,6 +125,8 @@ impl EntryReader {
             changes: changes.collect(),
             entry,
             call,
+            before: Vec::new(),
+            after: Vec::new(),
         }
     }
 
@@ -116,7 +166,6 @@ fn carried_change(turn: u64, carried: &JsonTree) -> Option<StateChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everturn_session::model::{EntryExtras, EntryKind};
 
     #[test]
     fn entries_added_later_continue_the_numbering_of_the_original_session() {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::facts::{SessionFacts, project_of};
 use super::report::{ConversionReport, Disposition, REPAIRED, UNREADABLE};
-use super::source_entry::{EntryReader, SourceEntry, entry_difference};
+use super::source_entry::{EntryReader, SourceEntry, carried_internals, entry_difference};
 use super::tool_calls::{CallPairs, MISPAIRED};
 use everturn_json::finding::FindingCode;
 use everturn_json::names::SessionId;
@@ -76,7 +76,15 @@ impl SourceSession {
                 let has_session = |carried: &&JsonTree| carried.value_at(&["session"]).is_some();
                 from_elsewhere = carried.as_ref().filter(has_session).cloned();
             }
+            let turn = entry.turn;
+            for (entry, one) in carried_internals(carried.as_ref(), "before", turn) {
+                entries.push(reading.read_entry(entry, Some(one)));
+            }
+            let after = carried_internals(carried.as_ref(), "after", turn);
             entries.push(reading.read_entry(entry, carried));
+            for (entry, one) in after {
+                entries.push(reading.read_entry(entry, Some(one)));
+            }
         }
         let findings = stream.take_findings();
         drop(stream);
@@ -198,6 +206,27 @@ impl SourceSession {
             report.note(what, Disposition::Dropped, "they belong to turns without entries");
         }
         Ok(())
+    }
+
+    /// The same session with only what was said: records that a program kept for itself are carried with the entry
+    /// before them, or the first one.
+    pub(super) fn spoken(&self) -> SourceSession {
+        let mut spoken = SourceSession { entries: Vec::new(), ..self.clone() };
+        if self.entries.iter().all(SourceEntry::is_internal) {
+            return self.clone();
+        }
+        let mut first = Vec::new();
+        for source in &self.entries {
+            match (source.is_internal(), spoken.entries.last_mut()) {
+                (true, Some(last)) => last.after.push(source.clone()),
+                (true, None) => first.push(source.clone()),
+                (false, _) => {
+                    let before = std::mem::take(&mut first);
+                    spoken.entries.push(SourceEntry { before, ..source.clone() });
+                }
+            }
+        }
+        spoken
     }
 
     /// Whether every record originally had this format.

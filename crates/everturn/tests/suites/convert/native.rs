@@ -8,7 +8,7 @@ use crate::common::capabilities::KnownCapabilities;
 use crate::convert::pairs::convert;
 use crate::convert::sessions::{LAYOUTS, Made, Random, at, find, memory, session};
 
-const NATIVE: [&str; 3] = ["claude-code", "codex", "sillytavern"];
+const NATIVE: [&str; 4] = ["claude-code", "codex", "goose", "sillytavern"];
 
 /// A session of Codelia in which everything happens once.
 fn talk() -> Made {
@@ -172,6 +172,8 @@ fn every_session_becomes_a_file_of_every_program_and_can_be_taken_back() {
                 let there = Made { store, layout: find(to), place };
                 let written =
                     plan.report().entries.len() - plan.report().count(Disposition::Dropped);
+                let is_opened = plan.report().notes.iter().any(|note| note.what == "the opening");
+                let written = written + usize::from(is_opened);
                 let (back, _) = convert(&there, "chatlog", "back");
                 let back = back.layout.open(&back.store, &back.place).unwrap();
                 assert_eq!(told(&*back).len(), written, "{from} to {to}, seed {seed}");
@@ -202,4 +204,41 @@ fn a_file_that_is_there_is_never_replaced() {
         assert!(error.to_string().contains("already"), "{to}: {error}");
         assert_eq!(store.read(&place.path, 0..u64::MAX).unwrap(), before);
     }
+}
+
+/// A chat log in which a narrator begins and two characters answer.
+fn tale() -> Made {
+    let (store, layout) = (memory(), find("chatlog"));
+    let new = everturn::model::NewSession::with_id("tale");
+    let mut editor = layout.editable().create(&store, &new, at(0)).unwrap();
+    for message in [
+        r#"{"type":"narrator","name":"Narrator","text":"It is night."}"#,
+        r#"{"type":"protagonist","name":"Ann","text":"Who is there?"}"#,
+        r#"{"type":"npc","name":"Vex","text":"I am."}"#,
+    ] {
+        editor.append(message, at(1)).unwrap();
+    }
+    let place = editor.session_ref();
+    editor.close(at(2)).unwrap();
+    Made { store, layout, place }
+}
+
+#[test]
+fn speakers_keep_their_names_and_a_tale_gets_an_opening() {
+    let plan = plan(&tale(), "claude-code").unwrap();
+    let store = memory();
+    let place = plan.write(&store).unwrap();
+    let told = told(&*find("claude-code").open(&store, &place).unwrap());
+    assert_eq!(
+        told,
+        [
+            "user user: (The conversation starts here.)",
+            "assistant assistant: Narrator: It is night.",
+            "user user: Who is there?",
+            "assistant assistant: Vex: I am.",
+        ]
+    );
+    let notes: Vec<&str> = plan.report().notes.iter().map(|note| note.what.as_str()).collect();
+    assert!(notes.contains(&"the opening") && notes.contains(&"the speakers"), "{notes:?}");
+    assert_eq!(plan.report().entries.len(), 3);
 }

@@ -184,12 +184,7 @@ fn prompts_and_saved_chats_are_sessions_too() {
     let ids: Vec<&str> = places.iter().map(|place| place.id.as_str()).collect();
     assert_eq!(ids, ["checkpoint-try", "later", "logs-hash"]);
     let told_by = |at: usize| told(&*layout.open(&store, &places[at]).unwrap());
-    let expect = [
-        "1 user: Hi",
-        "1 assistant: Yo",
-        "1 tool_call: ls {}",
-        "1 tool_result: {\"output\":\"a\"}",
-    ];
+    let expect = ["1 user: Hi", "1 assistant: Yo", "1 tool_call: ls {}", "1 tool_result: a"];
     assert_eq!(told_by(0), expect);
     assert_eq!(told_by(1), expect);
     assert_eq!(told_by(2), ["1 user: Hello"]);

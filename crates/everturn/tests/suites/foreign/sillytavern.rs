@@ -39,8 +39,8 @@ fn a_chat_has_speakers_and_needs_no_newline_at_its_end() {
     assert_eq!(
         told(&*reader),
         [
-            "1 assistant: Welcome.",
             "1 thinking: A guest.",
+            "1 assistant: Welcome.",
             "1 user: Hello.",
             "1 system: Saved.",
             "1 narrator: Night falls.",

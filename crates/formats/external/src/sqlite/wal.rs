@@ -62,9 +62,12 @@ fn committed_pages(log: &[u8]) -> Option<CommittedPages> {
 
 /// The database with the committed part of the log. Its header no longer refers to a log.
 pub(super) fn apply_wal(mut database: Vec<u8>, log: &[u8]) -> Vec<u8> {
-    if let Some((page, pages, size)) =
-        committed_pages(log).filter(|(_, pages, _)| !pages.is_empty())
-    {
+    // Pages that the database does not have yet are in the log, so a larger size is not to be believed.
+    let most = database.len().saturating_add(log.len());
+    let is_possible = |(page, pages, size): &CommittedPages| {
+        !pages.is_empty() && (*size as usize).saturating_mul(*page) <= most
+    };
+    if let Some((page, pages, size)) = committed_pages(log).filter(is_possible) {
         database.resize((size as usize).saturating_mul(page), 0);
         for (number, from) in pages {
             let to = (number as usize).saturating_sub(1).saturating_mul(page);
