@@ -51,11 +51,7 @@ pub(super) fn blank_entry(turn: u64) -> Entry {
 }
 
 /// The entries that a carried entry has in one of its lists.
-pub(super) fn carried_internals(
-    carried: Option<&JsonTree>,
-    key: &str,
-    turn: u64,
-) -> Vec<(Entry, JsonTree)> {
+fn carried_internals(carried: Option<&JsonTree>, key: &str, turn: u64) -> Vec<(Entry, JsonTree)> {
     let list = carried.and_then(|carried| carried.value_at(&[key])).map(|list| list.children());
     let entry = |(_, one): (String, JsonTree)| (restore_entry(blank_entry(turn), &one), one);
     list.unwrap_or_default().into_iter().map(entry).collect()
@@ -74,6 +70,20 @@ pub(super) struct EntryReader {
 impl EntryReader {
     pub(super) fn new(layout: &'static str) -> EntryReader {
         EntryReader { layout, last: 0, shift: 0, record: String::new() }
+    }
+
+    /// Reads an entry, with the records of a program that are carried before and after it.
+    pub(super) fn read_with_internals(
+        &mut self,
+        entry: Entry,
+        carried: Option<JsonTree>,
+    ) -> Vec<SourceEntry> {
+        let before = carried_internals(carried.as_ref(), "before", entry.turn);
+        let after = carried_internals(carried.as_ref(), "after", entry.turn);
+        let whole = |(entry, one): (Entry, JsonTree)| (entry, Some(one));
+        let all = before.into_iter().map(whole).chain([(entry, carried)]);
+        let all = all.chain(after.into_iter().map(whole));
+        all.map(|(entry, carried)| self.read_entry(entry, carried)).collect()
     }
 
     pub(super) fn read_entry(

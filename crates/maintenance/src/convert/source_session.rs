@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::facts::{SessionFacts, project_of};
 use super::report::{ConversionReport, Disposition, REPAIRED, UNREADABLE};
-use super::source_entry::{EntryReader, SourceEntry, carried_internals, entry_difference};
+use super::source_entry::{EntryReader, SourceEntry, entry_difference};
 use super::tool_calls::{CallPairs, MISPAIRED};
 use everturn_json::finding::FindingCode;
 use everturn_json::names::SessionId;
@@ -76,15 +76,7 @@ impl SourceSession {
                 let has_session = |carried: &&JsonTree| carried.value_at(&["session"]).is_some();
                 from_elsewhere = carried.as_ref().filter(has_session).cloned();
             }
-            let turn = entry.turn;
-            for (entry, one) in carried_internals(carried.as_ref(), "before", turn) {
-                entries.push(reading.read_entry(entry, Some(one)));
-            }
-            let after = carried_internals(carried.as_ref(), "after", turn);
-            entries.push(reading.read_entry(entry, carried));
-            for (entry, one) in after {
-                entries.push(reading.read_entry(entry, Some(one)));
-            }
+            entries.extend(reading.read_with_internals(entry, carried));
         }
         let findings = stream.take_findings();
         drop(stream);

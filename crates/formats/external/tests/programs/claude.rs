@@ -6,7 +6,7 @@ use crate::support::{format, open, store_of, summary, told};
 
 const ID: &str = "4f558b39-987b-4aad-bd06-ef55ea2f695b";
 
-fn chained(kind: &str, uuid: &str, parent: Option<&str>, more: Value) -> Value {
+fn chained(kind: &str, uuid: &str, parent: Option<&str>, more: &Value) -> Value {
     let mut record = json!({"parentUuid": parent, "isSidechain": false, "type": kind, "uuid": uuid, "sessionId": ID,
         "timestamp": "2026-01-01T10:00:00.000Z", "cwd": "/srv/app", "version": "2.1.326"});
     record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -16,29 +16,29 @@ fn chained(kind: &str, uuid: &str, parent: Option<&str>, more: Value) -> Value {
 fn talk(first: usize) -> Vec<u8> {
     let user = |text: &str| json!({"message": {"role": "user", "content": text}});
     let answer =
-        |block: Value| json!({"message": {"id": "m1", "role": "assistant", "content": [block]}});
+        |block: &Value| json!({"message": {"id": "m1", "role": "assistant", "content": [block]}});
     let saved = "<persisted-output>\nOutput too large (106.3KB). Full output saved to: \
                  /home/u/.claude/projects/-srv-app/4f558b39-987b-4aad-bd06-ef55ea2f695b/tool-results/b1.txt\n\n1\n2";
     let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": saved}]);
     let records = [
         json!({"type": "queue-operation", "operation": "enqueue", "sessionId": ID, "content": "Count, please."}),
         json!({"type": "queue-operation", "operation": "dequeue", "sessionId": ID}),
-        chained("user", "u1", None, user("Count, please.")),
+        chained("user", "u1", None, &user("Count, please.")),
         chained(
             "attachment",
             "a1",
             Some("u1"),
-            json!({"attachment": {"type": "prompt_snapshot", "text": "x".repeat(first)}}),
+            &json!({"attachment": {"type": "prompt_snapshot", "text": "x".repeat(first)}}),
         ),
         chained(
             "assistant",
             "a2",
             Some("a1"),
-            answer(json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {}})),
+            &answer(&json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {}})),
         ),
-        chained("user", "u2", Some("a2"), json!({"message": {"role": "user", "content": result}})),
-        chained("assistant", "a3", Some("u2"), answer(json!({"type": "text", "text": "Done."}))),
-        chained("user", "u3", Some("a3"), user("Thanks.")),
+        chained("user", "u2", Some("a2"), &json!({"message": {"role": "user", "content": result}})),
+        chained("assistant", "a3", Some("u2"), &answer(&json!({"type": "text", "text": "Done."}))),
+        chained("user", "u3", Some("a3"), &user("Thanks.")),
     ];
     records.iter().map(|record| format!("{record}\n")).collect::<String>().into_bytes()
 }
