@@ -1,4 +1,4 @@
-"""Drives real programs against a stand-in for their models, and compares what Everturn reads with what they were told.
+"""Drives real programs against a stand-in for their models, and compares what Everturn reads with what they were asked.
 
     ./test --interop [--cache DIR] [--only PROGRAM]...
 

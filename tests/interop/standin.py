@@ -120,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
             if path.endswith("/messages"):
                 self.anthropic(request, number)
             elif path.endswith("/responses"):
-                self.responses(request, number)
+                self.openai_responses(request, number)
             elif path.endswith("/chat/completions"):
                 self.completions(request, number)
             elif "GenerateContent" in path or path.endswith(":generateContent"):
@@ -174,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
                    {"type": "message_stop"}]
         self.stream(events)
 
-    def responses(self, request, number):
+    def openai_responses(self, request, number):
         messages = []
         for item in request.get("input", []):
             kind = item.get("type", "message")

@@ -97,7 +97,7 @@ fn in_memory(bytes: &[u8]) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Makes a connection safe to use with a schema and values that somebody else chose.
+/// Makes a connection safe to use with a schema and values of unknown origin.
 fn restrict(connection: &mut Connection, checks: &Arc<AtomicU64>) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     for off in [

@@ -66,7 +66,7 @@ pub(super) struct NativeFile {
 /// The opening of a conversation that starts with an answer.
 pub(super) const OPENING: &str = "(The conversation starts here.)";
 
-/// Whether the first thing that a model would be told is an answer of its own.
+/// Whether the first thing that a model would receive is an answer of its own.
 pub(super) fn starts_with_answer(story: &SourceSession) -> bool {
     let kinds = story.entries.iter().filter(|source| omission_reason(&source.entry).is_none());
     let first = kinds.map(|source| &source.entry.kind).find(|kind| {

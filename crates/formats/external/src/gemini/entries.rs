@@ -78,7 +78,7 @@ fn response_text(part: &JsonTree) -> String {
 }
 
 /// The entries of a message's content. Texts that follow each other are one entry. Calls with one of the ids `known` are
-/// told elsewhere.
+/// shown elsewhere.
 fn parts(content: &JsonTree, is_user: bool, known: &[String]) -> Vec<EntryDraft> {
     let (kind, speaker) = speaker(is_user);
     if content.kind() != Shape::Array {
