@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use everturn::campaign;
 use everturn::codelia::{CodeliaHome, RunLogs};
+use everturn::format::{self, Feature};
 use everturn::linggen::{self, projects, run_ids};
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
@@ -87,7 +87,10 @@ type CompletionSource = fn(&Context, &str) -> Vec<CompletionCandidate>;
 const OFFERS: [(&str, CompletionSource); 8] = [
     ("SESSION", |context, word| sessions(context, word, |_| true)),
     ("CAMPAIGN", |context, word| {
-        sessions(context, word, |one| one.summary.layout == campaign::FORMAT.name())
+        sessions(context, word, |one| {
+            let format = format::find(one.summary.layout);
+            format.is_some_and(|format| format.has(Feature::CampaignRules))
+        })
     }),
     ("ARCHIVE", |context, word| sessions(context, word, |one| one.summary.status == "archived")),
     ("TRASHED", |context, _| trashed(context)),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use everturn::format::{SessionError, SessionFormat};
 use everturn::linggen::{FORMAT, LinggenError, Project, ProjectPath, find_project, open_project};
 
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::open_root::OpenRoot;
@@ -22,7 +22,7 @@ const WAIT: Duration = Duration::from_secs(5);
 impl From<LinggenError> for Error {
     fn from(error: LinggenError) -> Error {
         let hint = match &error {
-            LinggenError::NoProject { .. } => Some("everturn linggen project list"),
+            LinggenError::NoProject { .. } => Some(next_command("linggen project list")),
             _ => None,
         };
         let error = Error::from(SessionError::from(error));

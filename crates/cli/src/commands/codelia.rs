@@ -7,7 +7,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::linggen::require_format;
 
-/// Runs in Codelia's home
+/// Manage the home of Codelia: runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

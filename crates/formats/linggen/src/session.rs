@@ -15,6 +15,7 @@ use super::project::{about, dirs_in, project_dirs};
 use super::yaml::YamlDocument;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
+use everturn_session::marks::marks_changed;
 use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, read_optional};
 
 /// The location of a session.
@@ -111,9 +112,18 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    pub(crate) fn step(&self, dir: &FilePath) -> Result<Step, LinggenError> {
+    /// The step that stores it in a new session; `changed` is the time of a fork.
+    pub(crate) fn step(
+        &self,
+        dir: &FilePath,
+        changed: Option<Timestamp>,
+    ) -> Result<Step, LinggenError> {
         let Lineage { parent, turn, kind } = self;
-        let value = json!({"lineage": {"parent": parent, "turn": turn, "kind": kind}});
+        let lineage = json!({"parent": parent, "turn": turn, "kind": kind});
+        let value = match changed {
+            Some(changed) => json!({"lineage": lineage, "changed": changed.to_string()}),
+            None => json!({"lineage": lineage}),
+        };
         Ok(JsonDocument::new(&SessionFile::Lineage.of(dir), &value)?.step(FileMode::Default))
     }
 }
@@ -272,9 +282,9 @@ impl Session {
         Ok(None)
     }
 
-    /// The time of the last message.
+    /// The time of the last message, or of a later change of the marks, by a fork or by a rewind.
     pub fn updated(&self) -> Result<Option<Timestamp>, LinggenError> {
-        last_time(&self.store, &self.file(SessionFile::Messages))
+        last_change(&self.store, &self.place().dir)
     }
 
     /// The title to use if the metadata has none.
@@ -291,7 +301,8 @@ impl Session {
     pub fn lineage(&self) -> Result<Option<Lineage>, LinggenError> {
         let file = self.file(SessionFile::Lineage);
         let Some(stored) = JsonDocument::read(&self.store, &file)? else { return Ok(None) };
-        let lineage = stored.get("lineage").unwrap_or_default();
+        // A session that was rewound has the document, too.
+        let Some(lineage) = stored.get("lineage") else { return Ok(None) };
         let text = |key: &str| lineage.get(key).and_then(Value::as_str).map(str::to_owned);
         let turn = lineage.get("turn").and_then(Value::as_u64);
         match (text("parent"), turn, text("kind")) {
@@ -302,10 +313,22 @@ impl Session {
 }
 
 /// The time of the last message in a file that has one.
-pub(crate) fn last_time(
+/// The time of the last message in the directory of a session, or of a later change that no message shows.
+pub(crate) fn last_change(
     store: &Arc<dyn Store>,
-    file: &FilePath,
+    dir: &FilePath,
 ) -> Result<Option<Timestamp>, LinggenError> {
+    let message = last_time(store, &SessionFile::Messages.of(dir))?;
+    // A damaged document is a finding of the summary and of the check.
+    let own = match JsonDocument::read(store, &SessionFile::Lineage.of(dir)) {
+        Ok(own) => own.and_then(|own| own.string("changed")?.parse().ok()),
+        Err(LinggenError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(message.max(own).max(marks_changed(store, dir)?))
+}
+
+fn last_time(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Timestamp>, LinggenError> {
     for row in MessageReader::backward(store, file)? {
         if let Some(time) = row?.time() {
             return Ok(Some(time));

@@ -3,7 +3,7 @@
 use everturn::linggen::{LOG_DAYS, logs, plan_expired_logs, remove_expired_logs};
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::linggen::{open_home, open_home_if_present, open_home_to_change, retry_linggen};
@@ -80,7 +80,7 @@ fn show(context: &mut Context, date: Option<&str>) -> Result<(), EarlyExit> {
             Some(date) => format!("there is no log of {date}"),
             None => "there are no logs".to_owned(),
         };
-        return Err(Error::new(Exit::Request, what).hint("everturn linggen log list").into());
+        return Err(Error::new(Exit::Request, what).hint(next_command("linggen log list")).into());
     };
     let bytes = root.store().read(file, 0..u64::MAX).map_err(Error::from)?;
     let text = without_colours(&String::from_utf8_lossy(&bytes));

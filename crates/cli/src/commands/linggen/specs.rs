@@ -7,7 +7,7 @@ use everturn::names::FilePath;
 use serde_json::{Value, json};
 
 use crate::agent_homes;
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
@@ -127,7 +127,7 @@ pub(super) fn show(
             SpecKind::Skill => "skill",
         };
         return Err(Error::new(Exit::Request, format!("there is no {what} {name:?}"))
-            .hint(format!("everturn linggen {what} list"))
+            .hint(next_command(&format!("linggen {what} list")))
             .into());
     };
     if context.json {
