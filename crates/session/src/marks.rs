@@ -45,7 +45,12 @@ pub fn marks_changed(
     store: &Arc<dyn Store>,
     dir: &FilePath,
 ) -> Result<Option<Timestamp>, StoreError> {
-    let Some(bytes) = read_optional(store, &marks_file(dir))? else { return Ok(None) };
+    let file = marks_file(dir);
+    // A list of sessions asks this of each of them, and most have no marks.
+    if store.stat(&file)?.is_none() {
+        return Ok(None);
+    }
+    let Some(bytes) = read_optional(store, &file)? else { return Ok(None) };
     let document = Document::parse_like(&bytes, &JsonStyle::PRETTY_RAW_LINE).ok();
     let changed = document.and_then(|document| document.value(&[CHANGED]).ok().flatten());
     Ok(changed.as_ref().and_then(Value::as_str).and_then(|time| time.parse().ok()))
