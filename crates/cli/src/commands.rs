@@ -25,6 +25,7 @@ mod linggen;
 mod ls;
 mod man;
 mod mark;
+mod mcp;
 mod mission;
 mod new;
 mod pause;
@@ -47,6 +48,7 @@ mod scene;
 mod scrub;
 mod seal;
 mod search;
+mod serve;
 mod session;
 mod settings;
 mod show;
@@ -123,6 +125,8 @@ registry! {
         Stats => stats,
         Context => context,
         Sources => sources,
+        Serve => serve,
+        Mcp => mcp,
     }
     "Time travel" {
         Replay => replay,
