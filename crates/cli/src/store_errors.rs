@@ -36,7 +36,7 @@ impl From<StoreError> for Error {
             StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Overtaken => {
                 (Exit::Request, Some("read the file again and repeat the change"))
             }
-            StoreError::Io { source, .. } => (Exit::Request, io_hint(source.kind())),
+            StoreError::Io { source, .. } => (io_exit(source.kind()), io_hint(source.kind())),
             _ => (Exit::Request, None),
         };
         let error = Error::new(exit, "store error").caused_by(error);
@@ -44,6 +44,14 @@ impl From<StoreError> for Error {
             Some(hint) => error.hint(hint),
             None => error,
         }
+    }
+}
+
+/// Returns the exit code for an error of the disk. Something else in the place of a file hides what was stored there.
+fn io_exit(kind: io::ErrorKind) -> Exit {
+    match kind {
+        io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => Exit::Damaged,
+        _ => Exit::Request,
     }
 }
 

@@ -99,6 +99,11 @@ fn is_own_dir(disk: &dyn Disk, dir: &FilePath) -> bool {
     dir.name().is_some_and(|name| name.as_str() == OWN_DIR) && logs.is_ok_and(|logs| is_dir(&logs))
 }
 
+/// Whether a name is that of a file of records or of a document.
+fn is_data_name(name: &str) -> bool {
+    [".json", ".jsonl", ".ndjson"].iter().any(|end| name.ends_with(end))
+}
+
 /// Whether other programs keep sessions in files of this name, which are neither lines nor documents.
 fn is_external_name(path: &FilePath) -> bool {
     let name = path.name();
@@ -184,16 +189,32 @@ impl FileChecker<'_> {
             let path = dir.join(&entry.name);
             match entry.kind {
                 // The target of a link is checked where it is.
-                FileKind::Dir if entry.linked => {}
+                FileKind::Dir if entry.linked => self.check_kind(&path, "is a link to a directory"),
                 FileKind::Dir if is_own_dir(self.disk, &path) => self.own_dir(dir, &path),
-                FileKind::Dir => self.check_dir(&path),
+                FileKind::Dir => {
+                    self.check_kind(&path, "is a directory");
+                    self.check_dir(&path);
+                }
                 FileKind::File => self.check_file(&path),
                 FileKind::LinkOutside => {
                     let message = "is a link that points outside the root, and is ignored";
                     self.report_problem(&path, FindingCode::LinkOutside, message.to_owned());
                 }
-                FileKind::Other => {}
+                FileKind::Other => {
+                    self.check_kind(&path, "is a link that leads nowhere or a special file");
+                }
             }
+        }
+    }
+
+    /// Reports something else in the place of a file of records or a document, which it may hide. Hidden names are links
+    /// that editors make, for example.
+    fn check_kind(&mut self, path: &FilePath, what: &str) {
+        let name = path.name();
+        let name = name.as_ref().map_or("", |name| name.as_str());
+        if self.is_first && is_data_name(name) && !name.starts_with('.') && !self.is_gone(path) {
+            let message = format!("{what}, but has the name of a file");
+            self.report_problem(path, FindingCode::Unreadable, message);
         }
     }
 

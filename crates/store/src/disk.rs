@@ -25,6 +25,7 @@ mod split;
 pub use mounts::{WeakMount, Weakness};
 pub use overlay::OverlayDisk;
 pub use real::RealDisk;
+pub(crate) use real::not_a_file;
 pub use split::SplitDisk;
 
 /// A root directory with files.

@@ -21,6 +21,7 @@ mod kills;
 mod large;
 mod limits;
 mod narrator;
+mod obstacles;
 mod pages;
 mod play;
 mod quarantine;

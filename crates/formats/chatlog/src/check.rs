@@ -15,6 +15,7 @@ use super::schema::{HEAD, MESSAGE, SNAPSHOT, find_type_errors, time};
 use super::survey::ListKind;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
+use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError, snapshot};
 use everturn_value::tree::{JsonTree, ValueKind};
 
@@ -70,7 +71,8 @@ fn journal_document(file: &FilePath) -> Option<FilePath> {
     FilePath::parse(&format!("{stem}.json")).ok()
 }
 
-/// The document of a journal below `chats/` whose document is gone; `None` for any other file.
+/// The document of a journal below `chats/` whose document is gone, or has something else in its place; `None` for any
+/// other file.
 pub(crate) fn lone_journal(
     store: &Arc<dyn Store>,
     file: &FilePath,
@@ -79,8 +81,12 @@ pub(crate) fn lone_journal(
     let Some(files) = document.and_then(|document| ChatPaths::of(&document).ok()) else {
         return Ok(None);
     };
-    let is_there = store.stat(&files.document)?.or(store.stat(&files.folded)?).is_some();
-    Ok((!is_there).then_some(files.document))
+    for path in [&files.document, &files.folded] {
+        if store.stat(path)?.is_some_and(|stat| stat.kind == FileKind::File) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(files.document))
 }
 
 /// Checks a snapshot of a chat log between two commits; returns the findings, and the number of journal records.

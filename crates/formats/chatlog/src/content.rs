@@ -36,6 +36,9 @@ impl DocumentBytes {
         file: &FilePath,
     ) -> Result<Option<DocumentBytes>, ChatError> {
         let stat = store.stat(file)?;
+        if let Some(stat) = &stat {
+            StoreError::check_kind(file, stat)?;
+        }
         Ok(stat.map(|stat| {
             let (store, file) = (Arc::clone(store), file.clone());
             DocumentBytes::Stored { store, file, version: Version::of(stat) }

@@ -104,6 +104,15 @@ impl RealDisk {
         }
     }
 
+    /// Opens a file for reading, step by step. A link that leads nowhere is not a missing file: something is there.
+    fn open_resolved(&self, path: &FilePath) -> io::Result<File> {
+        let opened = self.resolve(path).and_then(|place| open_to_read(&place));
+        opened.map_err(|error| match fs::symlink_metadata(self.root.join(path.as_str())) {
+            Ok(data) if data.is_symlink() && is_absence(&error) => not_a_file(),
+            _ => error,
+        })
+    }
+
     /// Returns the name `path` itself, for changing it: no ancestor may be a link.
     fn entry<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
         self.beneath.entry(path).map_err(|error| self.explain_link_error(path, error))
@@ -248,6 +257,11 @@ fn link_error() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
+/// The error for something that is not a regular file, and has the name of one.
+pub(crate) fn not_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file")
+}
+
 /// Explains why a lock that is a link cannot be opened. The lock owner writes into the file, which must not be one that
 /// belongs to something else.
 fn refuse_lock(entry: &NameInDir<'_>, error: io::Error) -> io::Error {
@@ -294,14 +308,14 @@ impl Disk for RealDisk {
             // If the quick way fails, resolving the path step by step shows why.
             FileAccess::Read => match platform::open_below(&self.base, path.as_str()) {
                 Some(file) => Ok(file),
-                None => open_to_read(&self.resolve(path)?),
+                None => self.open_resolved(path),
             },
             FileAccess::Append => self.beneath.open(path, true),
             FileAccess::Write => self.beneath.open(path, false),
         };
         let file = opened.map_err(|error| self.explain_link_error(path, error))?;
         if platform::of_file(&file)?.kind != FileKind::File {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file"));
+            return Err(not_a_file());
         }
         Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
     }

@@ -11,7 +11,9 @@ use super::log_number::LogNumber;
 use super::log_scan::{LogPosition, scan_log};
 use super::recovery::{Blocked, RecoveryProgress, read_log, recover};
 use super::relocate::is_unfinished_copy;
-use crate::disk::{DirEntry, DirListing, Disk, FileAccess, FileKind, FileStat, OverlayDisk};
+use crate::disk::{
+    DirEntry, DirListing, Disk, DiskFile, FileAccess, FileKind, FileStat, OverlayDisk,
+};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 
@@ -158,6 +160,23 @@ impl DiskView {
             Some(blocked) if !is_dir => Err(blocked.error()),
             _ => found,
         }
+    }
+
+    /// Opens a file for reading. A link that leads out of the root is not a file whose owner refuses access.
+    pub(super) fn open(&self, file: &FilePath) -> Result<Box<dyn DiskFile>, StoreError> {
+        self.check(file)?;
+        self.disk.open(file, FileAccess::Read).map_err(|error| {
+            let is_link = || {
+                let found = self.disk.stat(file);
+                found.is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == FileKind::LinkOutside))
+            };
+            match error.kind() {
+                io::ErrorKind::PermissionDenied if is_link() => {
+                    StoreError::io("open", file)(io::Error::new(io::ErrorKind::IsADirectory, error))
+                }
+                _ => StoreError::io("open", file)(error),
+            }
+        })
     }
 
     /// Lists a directory. Names that cannot be shown correctly are included as the files that they should be, whatever

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use thiserror::Error;
 
-use crate::disk::{is_full, is_out_of_files};
+use crate::disk::{FileKind, FileStat, is_full, is_out_of_files, not_a_file};
 use everturn_json::names::FilePath;
 
 /// The number of opens that failed because too many files were open.
@@ -161,6 +161,14 @@ impl StoreError {
                 count_failed_open(&source);
                 StoreError::UnreadableLog { log, source: Arc::new(source) }
             }
+        }
+    }
+
+    /// Refuses anything but a regular file: the length of a directory or a pipe says nothing about a content.
+    pub fn check_kind(path: &FilePath, stat: &FileStat) -> Result<(), StoreError> {
+        match stat.kind {
+            FileKind::File => Ok(()),
+            _ => Err(StoreError::io("read", path)(not_a_file())),
         }
     }
 

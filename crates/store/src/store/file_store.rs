@@ -24,7 +24,7 @@ use super::store_core::{
 };
 use super::validate::{ValidatedBatch, validate_batch};
 use super::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
-use crate::disk::{DirListing, Disk, FileAccess, FileKind, FileStat, read_range};
+use crate::disk::{DirListing, Disk, FileKind, FileStat, read_range};
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 
@@ -377,8 +377,7 @@ impl Drop for FileStoreShared {
 impl Store for FileStore {
     fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
         let view = self.shared.view()?;
-        view.check(file)?;
-        let open = view.disk.open(file, FileAccess::Read).map_err(StoreError::io("open", file))?;
+        let open = view.open(file)?;
         read_range(&*open, range.start, range.end).map_err(StoreError::io("read", file))
     }
 

@@ -8,7 +8,7 @@ use std::io;
 
 use super::StoreError;
 use super::lock_owner::LockOwner;
-use super::log_number::LogNumber;
+use super::log_number::{LogNumber, capacity_of, in_use_len};
 use super::log_scan::{HeaderSlot, LogScan, RECORDS, SLOT, VERSION, read_epoch, scan_log};
 use super::record::{HEAD, Record};
 use crate::disk::{
@@ -87,7 +87,7 @@ impl WriteAheadLog {
         let path = number.file();
         let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
         let scan = scan_log(&*file).map_err(StoreError::io("read", &path))?;
-        let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
+        let capacity = capacity_of(file.stat().map_err(StoreError::io("read", &path))?.len);
         let epoch = scan.epoch;
         let mut log = WriteAheadLog {
             number,
@@ -110,6 +110,7 @@ impl WriteAheadLog {
             let erased = log.zero_fill(RECORDS).and_then(|()| log.file.sync(Flush::Recycle));
             erased.map_err(StoreError::io("recycle", &path))?;
         }
+        log.mark_length().map_err(StoreError::io("extend", &path))?;
         log.recycle().map_err(StoreError::io("recycle", &path))?;
         Ok(log)
     }
@@ -125,7 +126,7 @@ impl WriteAheadLog {
         let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
         let LogScan { records, epoch, link, end, .. } =
             scan_log(&*file).map_err(StoreError::io("read", &path))?;
-        let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
+        let capacity = capacity_of(file.stat().map_err(StoreError::io("read", &path))?.len);
         let (promised, buffer, count) = (end, Vec::new(), records.len() as u64);
         let mut log = WriteAheadLog {
             number,
@@ -156,6 +157,8 @@ impl WriteAheadLog {
     ///
     /// The lock file stays, empty: on a full disk a new one could not be created.
     pub(super) fn close(self) -> Result<(), StoreError> {
+        let shortened = self.file.set_len(self.capacity);
+        shortened.map_err(StoreError::io("truncate", &self.number.file()))?;
         self.lock.describe(b"").map_err(StoreError::io("free", &self.number.lock()))
     }
 
@@ -200,9 +203,19 @@ impl WriteAheadLog {
                 return Err(StoreError::io("fill", &path)(error));
             }
         }
+        log.mark_length().map_err(StoreError::io("extend", &path))?;
         log.sync_name(disk)?;
         log.recycle().map_err(StoreError::io("write", &path))?;
         Ok(log)
+    }
+
+    /// Gives the log the length of one in use, which the flush of the next header makes durable. It needs no block; if
+    /// the disk has no space even for that, the lock file alone shows that the log is in use.
+    fn mark_length(&self) -> io::Result<()> {
+        match self.file.set_len(in_use_len(self.capacity)) {
+            Err(error) if !is_full(&error) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the number of bytes that fit before the log should be recycled.
@@ -220,7 +233,7 @@ impl WriteAheadLog {
             // A truncated log may have grown when its header was written.
             let len = self.file.stat()?.len;
             if capacity > len {
-                self.file.reserve(len, capacity)?;
+                self.file.reserve(len, in_use_len(capacity))?;
             }
             self.capacity = capacity;
         }
@@ -281,7 +294,7 @@ impl WriteAheadLog {
 
     /// Writes zeros over records that no longer count, including those beyond the capacity.
     pub(super) fn erase(&mut self) -> io::Result<()> {
-        self.capacity = self.capacity.max(self.file.stat()?.len);
+        self.capacity = self.capacity.max(capacity_of(self.file.stat()?.len));
         self.zero_fill(RECORDS)?;
         self.file.sync(Flush::Recycle)
     }
@@ -309,7 +322,7 @@ impl WriteAheadLog {
         if self.capacity <= capacity || self.count > 0 {
             return Ok(false);
         }
-        self.file.set_len(capacity)?;
+        self.file.set_len(in_use_len(capacity))?;
         self.capacity = capacity;
         // Some file systems reuse freed blocks only after they have logged that they are free.
         self.file.sync(Flush::Recycle)?;

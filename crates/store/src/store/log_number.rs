@@ -13,6 +13,22 @@ use everturn_json::names::FilePath;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LogNumber(pub(super) u32);
 
+/// Returns the length of a log with this capacity that is in use: one byte more than its capacity, which is even. Other
+/// users, who cannot read the log, see by its length that it may hold commits.
+pub(super) fn in_use_len(capacity: u64) -> u64 {
+    capacity | 1
+}
+
+/// Returns the capacity of a log with this length.
+pub(super) fn capacity_of(len: u64) -> u64 {
+    len & !1
+}
+
+/// Returns whether a log with this length is in use, or was when its process ended.
+fn is_in_use(len: u64) -> bool {
+    len != capacity_of(len)
+}
+
 impl LogNumber {
     fn parse(name: &str) -> Option<LogNumber> {
         let number = name.strip_suffix(".log")?;
@@ -44,12 +60,18 @@ impl LogNumber {
 
     /// Returns whether the log belongs to another user whose process has closed it.
     ///
-    /// The log itself cannot be read, so only the length of its lock file shows this. That length is not flushed: after
-    /// a power cut, commits may wait in such a log until its owner opens the root again.
+    /// The log itself cannot be read, so this is decided by two marks, and both must be absent: the text in its lock
+    /// file, which a kill leaves behind, and the length of the log, which a power cut leaves behind as well, because it
+    /// is flushed with the header of each epoch.
     pub(super) fn is_closed_by_other_user(self, disk: &dyn Disk) -> Result<bool, StoreError> {
-        let opened = disk.open(&self.file(), FileAccess::Read);
+        let path = self.file();
+        let opened = disk.open(&path, FileAccess::Read);
         let is_denied = opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
-        Ok(is_denied && !self.was_abandoned(disk)?)
+        if !is_denied || self.was_abandoned(disk)? {
+            return Ok(false);
+        }
+        let found = disk.stat(&path).map_err(StoreError::io("access", &path))?;
+        Ok(found.is_none_or(|stat| !is_in_use(stat.len)))
     }
 
     /// Wraps an error of the lock file. If another user denies access to it, its log is out of reach, too.

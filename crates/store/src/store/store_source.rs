@@ -18,6 +18,7 @@ impl StoreSource {
     /// Opens a file with its present length.
     pub fn open(store: &Arc<dyn Store>, file: &FilePath) -> Result<StoreSource, StoreError> {
         let stat = store.stat(file)?.ok_or_else(|| StoreError::Missing { path: file.clone() })?;
+        StoreError::check_kind(file, &stat)?;
         Ok(StoreSource { store: Arc::clone(store), file: file.clone(), len: stat.len })
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use everturn_store::disk::sim::SimDisk;
-use everturn_store::disk::{Disk, FileKind};
+use everturn_store::disk::{Disk, FileKind, LockMode};
 use everturn_store::{Durability, FileStore, Options, Store, StoreError, Writer};
 
 use crate::hooked::HookedDisk;
@@ -98,4 +99,27 @@ fn files_that_something_else_is_in_the_way_of_are_listed_but_not_readable() {
             assert!(matches!(error, Some(StoreError::Blocked { .. })), "{number}: {error:?}");
         }
     }
+}
+
+#[test]
+fn a_writer_waits_a_second_for_a_recovery_that_is_stopped_on_a_slow_disk() {
+    let disk = SimDisk::new();
+    let store = FileStore::open(Arc::new(disk.process()), small_log()).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![replace("s/a", "1")], Durability::Synced).unwrap();
+    disk.kill_all();
+    // Another process holds these locks while it recovers the log.
+    let recovering = disk.process();
+    let log = |end: &str| path(&format!(".everturn/wal/0001.{end}"));
+    let _dead = recovering.lock(&log("lock"), LockMode::Shared).unwrap().unwrap();
+    let _recovery = recovering.lock(&log("recovery"), LockMode::Exclusive).unwrap().unwrap();
+    let slow = HookedDisk::new(Arc::new(disk.process()))
+        .without_files()
+        .before_reads(|| std::thread::sleep(Duration::from_millis(10)));
+    let store = FileStore::open(Arc::new(slow), small_log()).unwrap();
+    let start = Instant::now();
+    let error = store.lock_files(&[path("s")]).err().unwrap();
+    let took = start.elapsed();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+    assert!(took >= Duration::from_secs(1) && took < Duration::from_millis(2500), "{took:?}");
 }

@@ -13,7 +13,7 @@ use std::io;
 use super::StoreCore;
 use super::root_logs::needs_replay;
 use crate::disk::{DiskFile, DiskLock, FileAccess, FilePermissions, Flush, LockMode};
-use crate::store::log_number::LogNumber;
+use crate::store::log_number::{LogNumber, in_use_len};
 use crate::store::log_scan::records_end;
 use crate::store::own_paths::known_own_path;
 use crate::store::recovery::{RecoveryOutcome, recover};
@@ -157,7 +157,7 @@ fn release_for_recovery(core: &StoreCore, number: LogNumber) -> Result<bool, Sto
     let path = number.file();
     let file = core.disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
     if let Some(end) = records_end(&*file).map_err(StoreError::io("read", &path))? {
-        let rest = |len: u64| len.saturating_sub(PIECE).max(end + SPARE_ROOM).min(len);
+        let rest = |len: u64| len.saturating_sub(PIECE).max(in_use_len(end + SPARE_ROOM)).min(len);
         if cut(&*file, rest).map_err(StoreError::io("truncate", &path))? {
             return Ok(true);
         }

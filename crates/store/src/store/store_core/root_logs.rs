@@ -4,7 +4,7 @@
 //! dead owner holds `NNNN.recovery` exclusively and `NNNN.lock` in shared mode. Logs are recovered independently: one
 //! that cannot be recovered, or whose recovery is stopped, does not block sessions in other logs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::StoreCore;
 use super::reserve::{fill_reserve, lock_recovery, recover_with_reserve};
@@ -19,8 +19,8 @@ use crate::store::recovery::{Blocked, read_log};
 use crate::store::staging::remove_stale_staged;
 use everturn_json::names::FilePath;
 
-/// How often and how long to wait for a process that is ending or recovering a log.
-const WAIT_TRIES: usize = 100;
+/// How long to wait for a process that is ending or recovering a log, and the pause between two looks.
+const PATIENCE: Duration = Duration::from_secs(1);
 const WAIT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Recovers the logs of dead processes; skips those of live processes and those that another process is recovering.
@@ -103,8 +103,8 @@ pub(in crate::store) fn await_predecessors(
     scopes: &[FilePath],
     left_behind: bool,
 ) -> Result<(), StoreError> {
-    let mut speaking = None;
-    for _ in 0..WAIT_TRIES {
+    let start = Instant::now();
+    let number = loop {
         let blocked = recover_dead_logs(core)?;
         let near =
             |scope: &FilePath, path: &FilePath| path.is_within(scope) || scope.is_within(path);
@@ -115,15 +115,15 @@ pub(in crate::store) fn await_predecessors(
         if !left_behind {
             return Ok(());
         }
-        speaking = predecessor(core, scopes)?;
-        if speaking.is_none() {
-            return Ok(());
+        let Some(number) = predecessor(core, scopes)? else { return Ok(()) };
+        // Counted in time, because each look reads the log.
+        if start.elapsed() >= PATIENCE {
+            break number;
         }
         std::thread::sleep(WAIT_PAUSE);
-    }
+    };
     let scope = scopes.first().cloned().unwrap_or_default();
-    let owner = speaking.map(|number| number.describe_owner(&*core.disk)).unwrap_or_default();
-    Err(StoreError::Busy { scope, owner })
+    Err(StoreError::Busy { scope, owner: number.describe_owner(&*core.disk) })
 }
 
 /// Returns another log that holds changes in these scopes.

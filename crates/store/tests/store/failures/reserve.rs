@@ -210,7 +210,8 @@ fn the_reserve_is_for_the_trash_alone() {
         let error = writer.commit(vec![step], Durability::Synced).unwrap_err();
         assert!(is_full(&error), "{error:?}");
     }
-    assert_eq!(disk.stat(&path(".everturn/wal/0001.log")).unwrap().unwrap().len, before);
+    // One byte more while it is in use.
+    assert_eq!(disk.stat(&path(".everturn/wal/0001.log")).unwrap().unwrap().len, before + 1);
     assert_eq!(full.room.load(Ordering::Relaxed), 0);
 }
 
@@ -230,6 +231,7 @@ fn a_log_that_was_cut_is_as_long_as_before_once_there_is_room() {
     let store = open(full);
     let writer = store.lock_files(&[path(place)]).unwrap();
     writer.commit(vec![remove(place)], Durability::Synced).unwrap();
+    drop((writer, store));
     assert_eq!(log_len(), before);
 }
 
