@@ -15,18 +15,22 @@
 //! - `headers`: the headers of every answer, and compression.
 //! - `library`: the sources and their sessions, found by key; `session_key`: how a client names a session.
 //! - `route`: a route with the types of its query, body and answer; `api`: all routes; `openapi`: their description.
-//! - `live`: server-sent events.
+//! - `hub`: which files have changed; `live`: what follows a cursor; `state`: what all requests share; `events`:
+//!   server-sent events.
 //! - `mcp`: tools, resources and prompts for agents.
 //! - `login`: how a client gets in, and out.
 //! - `page`: the page at `/`.
-//! - `dispatch`: from a request to its answer; `listener`: connections; `server`: start and stop.
+//! - `dispatch`: from a request to its answer; `listener`: connections; `socket`: the Unix
+//!   socket; `server`: start and stop.
 
 mod api;
 mod audit;
 mod credentials;
 mod dispatch;
+mod events;
 mod guard;
 mod headers;
+mod hub;
 mod library;
 mod listener;
 mod live;
@@ -40,6 +44,8 @@ mod rate;
 mod route;
 mod server;
 mod session_key;
+mod socket;
+mod state;
 
 pub use audit::AuditRecord;
 pub use options::{ServeAddress, ServeLimits, ServeOptions, ServedSource};

@@ -20,7 +20,7 @@ use everturn_catalog::{Catalog, CatalogListing, CatalogSession, SessionSource, S
 use everturn_requests::{Access, ErrorCode, Request, RequestError, Response, SessionHandler};
 use jiff::Timestamp;
 
-use crate::live::LiveHub;
+use crate::hub::LiveHub;
 use crate::options::ServeOptions;
 use crate::problem::Problem;
 use crate::session_key::KeyAssigner;
@@ -61,7 +61,7 @@ pub(crate) struct Library {
     open: OpenSessions,
     /// Held while the search index is brought up to date.
     updating: Mutex<()>,
-    /// Told about every change by this process.
+    /// Is informed of every change by this process.
     hub: Arc<LiveHub>,
 }
 

@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::Principal;
-use crate::dispatch::{ServerState, read_body};
 use crate::problem::Problem;
 use crate::route::JSON;
+use crate::state::{ServerState, read_body};
 
 /// The exchange of a code.
 #[derive(Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::dispatch::{LIST_EVENTS, SESSION_EVENTS};
+use crate::events::{LIST_EVENTS, SESSION_EVENTS};
 use crate::login::{CodeAnswer, CodeRequest, LogoutAnswer, TokenAnswer};
 use crate::problem::{PROBLEM_TYPE, Problem};
 use crate::route::{AnswerKind, Effect, JSON, NoBody, Route};

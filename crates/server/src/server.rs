@@ -2,24 +2,23 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::Mode;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::dispatch::{ServerState, router};
+use crate::dispatch::router;
 use crate::guard::Guard;
 use crate::listener::{Listener, accept};
 use crate::mcp;
 use crate::options::{ServeAddress, ServeOptions};
+use crate::socket::{bind_socket, remove_socket};
+use crate::state::ServerState;
 
-/// How long requests under way may take after the server was told to stop.
+/// How long requests under way may take after the signal to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How often sessions that are no longer written to are released.
@@ -27,9 +26,6 @@ const RELEASE_PERIOD: Duration = Duration::from_millis(500);
 
 /// The threads that read and write sockets.
 const SOCKET_THREADS: usize = 2;
-
-/// The permissions of a new Unix socket: none for other users.
-const PRIVATE: Mode = Mode::from_bits_truncate(0o077);
 
 /// Why a server cannot be started or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -65,28 +61,6 @@ pub struct Server {
 fn listen_error(address: impl std::fmt::Display) -> impl FnOnce(io::Error) -> ServeError {
     let address = address.to_string();
     move |source| ServeError::Listen { address, source }
-}
-
-/// Binds a Unix socket that only its owner may use. A socket that nobody listens on is replaced.
-fn bind_socket(path: &Path) -> io::Result<StdUnixListener> {
-    let bind = || {
-        let before = rustix::process::umask(PRIVATE);
-        let bound = StdUnixListener::bind(path);
-        rustix::process::umask(before);
-        bound
-    };
-    match bind() {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            let is_left = UnixStream::connect(path)
-                .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-            if !is_left {
-                return Err(error);
-            }
-            rustix::fs::unlink(path)?;
-            bind()
-        }
-        bound => bound,
-    }
 }
 
 /// The names of a server, as clients write them in `Host`.
@@ -213,11 +187,6 @@ pub fn serve_mcp(options: &ServeOptions) -> Result<(), ServeError> {
     // A read of stdin cannot be interrupted.
     runtime.shutdown_background();
     served
-}
-
-fn remove_socket(path: &PathBuf) {
-    // Another server may have replaced it; then it is not ours to report.
-    rustix::fs::unlink(path).ok();
 }
 
 /// The signals that stop the server. They are caught from its start, so that none ends it abruptly.

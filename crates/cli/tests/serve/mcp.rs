@@ -73,7 +73,7 @@ impl Drop for Agent {
 #[test]
 fn an_agent_reads_and_does_not_write_by_default() {
     let dir = home();
-    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let secret = "glpat-Ab3dEf6hIj9lMn2pQr5t";
     let turn = format!(r#"{{"actor":"player","narration":"The lantern token is {secret}."}}"#);
     run(dir.path(), &["append", "demo"], &turn);
     let mut agent = Agent::start(dir.path(), &[]);

@@ -377,14 +377,14 @@ fn requests_are_limited_in_rate() {
 #[test]
 fn secrets_are_masked_until_they_are_revealed() {
     let dir = home();
-    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let secret = "glpat-Ab3dEf6hIj9lMn2pQr5t";
     let turn = format!(r#"{{"actor":"player","narration":"The token is {secret}."}}"#);
     run(dir.path(), &["append", "demo"], &turn);
     let server = Server::start(dir.path(), &[]);
     for query in ["", "?raw=true", "?raw=true&reveal=false"] {
         let path = format!("/api/v1/sessions/demo/entries{query}");
         let shown = server.get(&path).to_string();
-        assert!(!shown.contains(secret) && shown.contains("[secret:github-token:"), "{shown}");
+        assert!(!shown.contains(secret) && shown.contains("[secret:gitlab-token:"), "{shown}");
     }
     assert!(!server.log.lock().unwrap().contains("operation=listEntries"));
     let shown = server.get("/api/v1/sessions/demo/entries?reveal=true").to_string();

@@ -1,7 +1,7 @@
 //! [`ListFeed`]: changes of the list of sessions.
 //!
-//! The last changes are kept. A client that is further behind, or that comes from another start of the server, is told to
-//! load the list again.
+//! The last changes are kept. A client that is further behind, or that comes from another start of the server, has
+//! to load the list again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! From cursors to the body of an answer.
+//! Server-sent events: from cursors to the body of an answer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,12 +13,18 @@ use futures_core::Stream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, watch};
 
-use super::hub::FileChange;
-use super::tail::{LiveEvent, TailCursor, end_of, read_after};
-use crate::dispatch::ServerState;
+use crate::hub::FileChange;
 use crate::library::LocatedSession;
 use crate::listener::stopped;
+use crate::live::{LiveEvent, TailCursor, end_of, read_after};
 use crate::problem::Problem;
+use crate::state::ServerState;
+
+/// The changes of the list of sessions.
+pub(crate) const LIST_EVENTS: &str = "/api/v1/events";
+
+/// The events of a session.
+pub(crate) const SESSION_EVENTS: &str = "/api/v1/sessions/{session}/events";
 
 /// How often a stream looks for itself, in case a change was not reported.
 const POLL: Duration = Duration::from_secs(15);
