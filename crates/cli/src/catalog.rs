@@ -38,6 +38,11 @@ pub(crate) fn directory() -> Option<PathBuf> {
     agent_homes::own_home().map(|home| home.dirs.cache_dir.join(DIRECTORY))
 }
 
+/// Returns the catalog of the user.
+pub(crate) fn own_catalog() -> Catalog {
+    Catalog::new(directory().as_deref())
+}
+
 /// How long a command waits for another process that updates the index.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -78,7 +83,7 @@ pub(crate) fn collection(context: &Context) -> Result<SourceCollection, Error> {
         groups.fold(first, SessionSource::or_else).only(source.file_name())
     };
     Ok(SourceCollection {
-        catalog: Catalog::new(directory().as_deref()),
+        catalog: own_catalog(),
         sources: opened.iter().map(source).collect(),
         roots: opened.into_iter().map(|(source, root)| (source.name, root)).collect(),
         is_incomplete: false,
@@ -104,7 +109,7 @@ impl SourceCollection {
 
     /// Returns the same catalog for another thread.
     pub(crate) fn another_catalog(&self) -> Catalog {
-        Catalog::new(directory().as_deref())
+        own_catalog()
     }
 
     /// Returns the path of a session as the user would write it.

@@ -7,8 +7,10 @@ mod client;
 mod config;
 mod endpoint;
 mod key;
+mod memory;
 mod partial;
 mod prompt;
+mod reasoning;
 #[cfg(test)]
 mod tests;
 

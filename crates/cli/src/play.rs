@@ -3,6 +3,7 @@
 //! `console -> line -> PlaySession -> PlayPage -> console`: the game logic needs no terminal, and the terminal
 //! contains no game logic.
 
+mod completion;
 mod console;
 mod game;
 mod guide;
@@ -11,13 +12,18 @@ mod log_view;
 mod map;
 mod page;
 mod player_input;
+mod recall;
+mod wizard;
 
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use everturn::campaign::{CampaignWriter, EmbeddedNarrator};
 use everturn::store::Store;
-use signal_hook::consts::SIGINT;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::console::{Console, ConsoleInput};
 use self::game::{NextStep, PlaySession};
@@ -31,6 +37,8 @@ use crate::json::JsonObject;
 use crate::settings;
 
 pub(crate) use self::live_narrator::RemoteNarrator;
+pub(crate) use self::recall::Recall;
+pub(crate) use self::wizard::{StoryPreset, ask_for_campaign};
 
 /// The narrator of the game.
 pub(crate) enum PlayNarrator<'n> {
@@ -43,27 +51,49 @@ pub(crate) struct PlaySetup<'n> {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) campaign: CampaignWriter,
     pub(crate) narrator: PlayNarrator<'n>,
+    pub(crate) recall: Recall,
     /// The command that continues the campaign.
     pub(crate) again: String,
 }
 
 /// Returns a flag that Ctrl-C sets instead of ending the program, so that it cannot interrupt a turn at a terminal. In
-/// a pipe it ends the program as usual; a turn is stored completely or not at all.
-pub(crate) fn watch_ctrl_c() -> Result<Arc<AtomicBool>, Error> {
+/// a pipe it ends the program as usual; a turn is stored completely or not at all. Other signals end the program after
+/// the terminal has got its settings back.
+pub(crate) fn watch_signals() -> Result<Arc<AtomicBool>, Error> {
     let pressed = Arc::new(AtomicBool::new(false));
     if console::at_terminal() {
         signal_hook::flag::register(SIGINT, Arc::clone(&pressed)).map_err(failed)?;
+        restore_terminal_on(&[SIGTERM, SIGHUP]).map_err(failed)?;
     }
     Ok(pressed)
 }
 
-fn failed(cause: std::io::Error) -> Error {
+/// Restores the current settings of the terminal when one of these signals comes, and then ends the program by it.
+fn restore_terminal_on(signals: &[i32]) -> io::Result<()> {
+    let before = tcgetattr(io::stdin())?;
+    for signal in signals {
+        let (mut receiver, sender) = UnixStream::pair()?;
+        signal_hook::low_level::pipe::register(*signal, sender)?;
+        let (before, signal) = (before.clone(), *signal);
+        std::thread::spawn(move || {
+            let mut byte = [0];
+            if receiver.read_exact(&mut byte).is_ok() {
+                // The program ends in any case.
+                tcsetattr(io::stdin(), OptionalActions::Now, &before).ok();
+                signal_hook::low_level::emulate_default_handler(signal).ok();
+            }
+        });
+    }
+    Ok(())
+}
+
+fn failed(cause: io::Error) -> Error {
     Error::new(Exit::Request, "the terminal failed").caused_by(cause)
 }
 
 /// Plays until the user quits.
 pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let PlaySetup { store, campaign, narrator: teller, again } = table;
+    let PlaySetup { store, campaign, narrator: teller, recall, again } = table;
     let mut console = Console::open().map_err(failed)?;
     let (narrator, embedded): (&mut dyn LiveNarrator, Option<EmbeddedNarrator>) = match teller {
         PlayNarrator::Embedded(embedded) => {
@@ -78,7 +108,17 @@ pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, 
     };
     let guide = Guide::new(embedded);
     let (clock, unanswered) = (settings::now as fn() -> jiff::Timestamp, None);
-    let mut game = PlaySession { store, campaign, narrator, guide, clock, unanswered, failures: 0 };
+    let mut game = PlaySession {
+        store,
+        campaign,
+        narrator,
+        guide,
+        recall,
+        clock,
+        unanswered,
+        failures: 0,
+        rolls: 0,
+    };
     if console.is_terminal() {
         game.history()?.iter().for_each(|line| console.remember(line));
     }
@@ -135,6 +175,9 @@ fn converse(
     loop {
         if !context.json {
             echo(game, None, console, context)?;
+        }
+        if console.is_terminal() {
+            console.complete_names(game.known_names()?);
         }
         let mut page = PlayPage::default();
         let (mut next, failures) = (NextStep::Ask, game.failures);

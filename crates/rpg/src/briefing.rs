@@ -7,6 +7,7 @@ use super::conflict::CHANGES;
 use super::document_view::CampaignView;
 use super::generation::{Generation, RuleSet};
 use super::narrator::NarratorRequest;
+use super::tools::SCENE_ACTION;
 use super::turn::checks_words;
 
 /// How much of the state a narrator receives.
@@ -90,6 +91,11 @@ const SECOND: &[ToolNote] = &[
         r#"{"character_id": "name", "spawn_position": "existing area", "bind_to_party": "true or false"}"#,
         "create a new character",
     ),
+    note(
+        SCENE_ACTION,
+        r#"{"actor_id": "acting character", "action": "inspect, talk, open, search, take, drop, detach, use or wait", "target_id": "id of an entity, or of the area for search", "params": {"item_id": "for use: a carried entity"}}"#,
+        "act on an entity of the area; the result says what happened",
+    ),
 ];
 
 impl NarratorRequest<'_> {
@@ -132,6 +138,9 @@ impl NarratorRequest<'_> {
         };
         let mut notes = notes.to_vec();
         notes.retain(|note| allowed.iter().any(|name| name == note.name));
+        if view.generation != Generation::Third {
+            notes.retain(|note| note.name != SCENE_ACTION);
+        }
         if view.generation == Generation::Between {
             for note in notes.iter_mut().filter(|note| note.name == MAP_GENERATE.name) {
                 *note = MAP_GENERATE;
@@ -147,6 +156,34 @@ impl NarratorRequest<'_> {
         if checks_words(self.view()) { CHANGES } else { &[] }
     }
 
+    /// Returns what the campaign says about its story: title, premise, tone, language and characters. `None` if it says
+    /// nothing.
+    #[must_use]
+    pub fn premise(&self) -> Option<String> {
+        let text = |path: &[&str]| {
+            let text = self.campaign.string_at(path).unwrap_or_default();
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let mut lines = Vec::new();
+        for (label, key) in [
+            ("Title", "title"),
+            ("Premise", "premise"),
+            ("Tone", "tone"),
+            ("Language of the story", "language"),
+        ] {
+            lines.extend(text(&["everturn", key]).map(|text| format!("{label}: {text}")));
+        }
+        for member in self.view().party() {
+            let about = |key: &str| text(&["everturn", "characters", &member, key]);
+            let name = about("name").filter(|name| *name != member);
+            let facts: Vec<String> = name.into_iter().chain(about("description")).collect();
+            if !facts.is_empty() {
+                lines.push(format!("{member}: {}", facts.join(", ")));
+            }
+        }
+        (!lines.is_empty()).then(|| format!("About the story:\n{}", lines.join("\n")))
+    }
+
     fn brief(&self) -> Map<String, Value> {
         let view = self.view();
         let here = view.position(self.actor);
@@ -156,7 +193,32 @@ impl NarratorRequest<'_> {
         out.insert("actor".to_owned(), self.character(self.actor));
         out.insert("area".to_owned(), here.as_ref().map(named).into());
         out.insert("reachable".to_owned(), ways.iter().map(named).collect());
+        if view.generation == Generation::Third {
+            out.insert("entities".to_owned(), self.entities(here.as_deref()).into());
+        }
         out
+    }
+
+    /// Returns the entities of an area, and those that the actor carries, sorted by ID.
+    fn entities(&self, area: Option<&str>) -> Vec<Value> {
+        let all = self.campaign.value_at(&["entities"]).map(|all| all.children());
+        let mut found: Vec<(String, Value)> = Vec::new();
+        for (id, entity) in all.unwrap_or_default() {
+            let at = (entity.string_at(&["loc", "type"]), entity.string_at(&["loc", "id"]));
+            let is_near = match at {
+                (Some(kind), Some(at)) if kind == "area" => Some(at.as_str()) == area,
+                (Some(kind), Some(at)) => kind == "actor" && at == self.actor,
+                _ => false,
+            };
+            let Some(Ok(Value::Object(fields))) = is_near.then(|| entity.to_value()) else {
+                continue;
+            };
+            let shown = ["id", "kind", "label", "loc", "tags", "verbs", "state"];
+            let fields = fields.into_iter().filter(|(key, _)| shown.contains(&key.as_str()));
+            found.push((id, fields.collect::<Map<String, Value>>().into()));
+        }
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        found.into_iter().map(|(_, entity)| entity).collect()
     }
 
     fn compressed(&self) -> Value {
@@ -207,6 +269,7 @@ mod tests {
             generation: Generation::of(campaign),
             turn: 1,
             recent: &[],
+            recalled: &[],
             retry: 0,
             conflicts: &[],
         }
@@ -277,7 +340,8 @@ mod tests {
             for tool in default_allowlist(rules) {
                 assert!(names.contains(&tool), "{rules:?} {tool}");
             }
-            assert!(names.iter().all(|name| known_tools(rules).contains(name)), "{names:?}");
+            let is_known = |name: &&str| known_tools(rules).contains(name) || *name == SCENE_ACTION;
+            assert!(names.iter().all(is_known), "{names:?}");
             assert!(notes.iter().all(|note| JsonTree::parse(note.args).is_ok()));
         }
         let campaign = first("{}");

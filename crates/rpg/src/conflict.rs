@@ -1,86 +1,15 @@
-//! Detects contradictions between a narrator's answer and the state: a [`ConflictReport`] lists each [`Conflict`].
+//! Detects contradictions between a narrator's answer and the state.
 //!
 //! There are two checks: for words in the text, and for tool results that disagree with the state. The first rules
 //! always check words; the second rules do so if `dialog.conflict_text_checks_enabled` is on, otherwise they compare
 //! results.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+pub use super::conflict_report::{Conflict, ConflictKind, ConflictReport};
 use super::dialog::DialogType;
 use super::document_view::{CampaignView, CharacterFact};
 use super::tools::{AppliedCall, FailedCall};
-
-/// How an answer contradicts the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ConflictKind {
-    /// The text changes rules or world, which only tools may do.
-    ForbiddenChange,
-    /// The text claims a change that did not happen, or the state changed without an action.
-    StateMismatch,
-    /// The text claims the effect of a failed tool, or a result disagrees with the state.
-    ToolResultMismatch,
-}
-
-impl ConflictKind {
-    /// Returns the name used in the log.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ConflictKind::ForbiddenChange => "forbidden_change",
-            ConflictKind::StateMismatch => "state_mismatch",
-            ConflictKind::ToolResultMismatch => "tool_result_mismatch",
-        }
-    }
-}
-
-/// A contradiction.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conflict {
-    /// The kind of contradiction.
-    pub kind: ConflictKind,
-    /// The subject of the contradiction.
-    pub field: String,
-    /// The value in the state.
-    pub expected: Value,
-    /// The claim in the answer.
-    pub found_in_text: String,
-}
-
-impl Conflict {
-    fn new(kind: ConflictKind, field: &str, expected: &str, found: String) -> Conflict {
-        let (field, expected) = (field.to_owned(), Value::from(expected));
-        Conflict { kind, field, expected, found_in_text: found }
-    }
-
-    /// Returns the conflict in the form of the log.
-    #[must_use]
-    pub fn to_value(&self) -> Value {
-        json!({
-            "type": self.kind.as_str(),
-            "field": self.field,
-            "expected": self.expected,
-            "found_in_text": self.found_in_text,
-        })
-    }
-}
-
-/// The number of retries of a narrator, and the reason for the last one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConflictReport {
-    /// The number of retries.
-    pub retries: usize,
-    /// The conflicts of the last rejected answer.
-    pub conflicts: Vec<Conflict>,
-}
-
-impl ConflictReport {
-    /// Returns the report in the form of the log.
-    #[must_use]
-    pub fn to_value(&self) -> Value {
-        let conflicts: Vec<Value> = self.conflicts.iter().map(Conflict::to_value).collect();
-        json!({"retries": self.retries, "conflicts": conflicts})
-    }
-}
 
 /// Phrases that indicate a change of rules or world. All words here and below are searched anywhere in the lower-case
 /// text, also inside other words: "removed" is found by "move". The upstream program does the same, and recorded

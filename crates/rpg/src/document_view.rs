@@ -53,6 +53,12 @@ impl<'t> CampaignView<'t> {
         party.map(|party| strings(&party)).unwrap_or_default()
     }
 
+    /// Returns the most hit points that a character can have by resting: those it started with.
+    #[must_use]
+    pub fn most_hp(self, character: &str) -> i64 {
+        self.integer(&["everturn", "characters", character, "hp"]).unwrap_or(DEFAULT_HP)
+    }
+
     /// Returns the default actor.
     #[must_use]
     pub fn active_actor(self) -> Option<String> {

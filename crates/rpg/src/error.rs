@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::conflict::ConflictReport;
+use super::conflict_report::ConflictReport;
 use super::narrator::NarratorError;
 use everturn_json::names::SessionId;
 use everturn_value::delta::DeltaError;
@@ -42,7 +42,7 @@ pub enum RulesError {
     #[error("the narrator did not answer")]
     Narrator(#[from] NarratorError),
     /// Each answer of the narrator contradicted the state.
-    #[error("the narrator contradicted the state {} times", .report.retries + 1)]
+    #[error("the narrator contradicted the state {} times{}", .report.retries + 1, .report.last_words())]
     Conflicts {
         /// The conflicts of the last answer.
         report: ConflictReport,

@@ -28,7 +28,7 @@
 //! [`turn::play`] takes a document and asks a [`narrator::Narrator`]. Its tool calls run on a [`draft::CampaignDraft`],
 //! which records every change, and the result is read through a [`document_view::CampaignView`]. If the answer
 //! contradicts the state, the draft is reverted and the narrator is asked again, with each
-//! [`conflict::Conflict`]. The outcome is a [`turn::PlayedTurn`]: the draft, and the row for the log.
+//! [`conflict_report::Conflict`]. The outcome is a [`turn::PlayedTurn`]: the draft, and the row for the log.
 //!
 //! The crate depends on `everturn-json` and `everturn-value`. It knows nothing of files, stores or sessions:
 //! `everturn-campaign` stores what it returns.
@@ -41,9 +41,10 @@
 //! - [`settings`], [`stamp`]: settings, and timestamps.
 //! - [`narrator`], [`briefing`], [`dialog`]: narrators, what they are given, and the type of their text.
 //! - [`tools`], `twister`: the tools, and the random numbers of generated maps.
-//! - [`conflict`], `progress`: contradictions, milestones and the end of a campaign.
+//! - [`conflict_report`], [`conflict`], `progress`: contradictions, milestones and the end of a campaign.
 //! - [`row`], [`summary`]: the row of a turn, and the summary of the state in it.
 //! - [`turn`]: plays a turn.
+//! - [`upgrade`]: from the first rules to the second ones.
 //! - [`roll`]: dice as players write them.
 //! - [`embedded`]: a narrator that needs no model.
 //! - `error`: the errors of the crate.
@@ -72,6 +73,8 @@ pub mod tools;
 
 mod twister;
 
+pub mod conflict_report;
+
 pub mod conflict;
 
 mod progress;
@@ -81,6 +84,8 @@ pub mod row;
 pub mod summary;
 
 pub mod turn;
+
+pub mod upgrade;
 
 pub mod roll;
 

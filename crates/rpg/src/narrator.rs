@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::conflict::Conflict;
+use super::conflict_report::Conflict;
 use super::generation::Generation;
 use everturn_value::tree::{JsonTree, ValueKind};
 
@@ -25,6 +25,8 @@ pub struct NarratorRequest<'a> {
     pub turn: u64,
     /// The last rows of the log, oldest first.
     pub recent: &'a [JsonTree],
+    /// Texts of earlier turns that may matter for the input, if the caller has searched for them.
+    pub recalled: &'a [String],
     /// The number of previous attempts for this input.
     pub retry: usize,
     /// The conflicts of the previous answer. The state is as before it.
@@ -40,6 +42,7 @@ pub struct OwnedRequest {
     generation: Generation,
     turn: u64,
     recent: Vec<JsonTree>,
+    recalled: Vec<String>,
     retry: usize,
     conflicts: Vec<Conflict>,
 }
@@ -55,6 +58,7 @@ impl NarratorRequest<'_> {
             generation: self.generation,
             turn: self.turn,
             recent: self.recent.to_vec(),
+            recalled: self.recalled.to_vec(),
             retry: self.retry,
             conflicts: self.conflicts.to_vec(),
         }
@@ -62,6 +66,12 @@ impl NarratorRequest<'_> {
 }
 
 impl OwnedRequest {
+    /// Adds texts of earlier turns.
+    #[must_use]
+    pub fn with_recalled(self, recalled: Vec<String>) -> OwnedRequest {
+        OwnedRequest { recalled, ..self }
+    }
+
     /// Borrows it as a request.
     #[must_use]
     pub fn as_request(&self) -> NarratorRequest<'_> {
@@ -72,6 +82,7 @@ impl OwnedRequest {
             generation: self.generation,
             turn: self.turn,
             recent: &self.recent,
+            recalled: &self.recalled,
             retry: self.retry,
             conflicts: &self.conflicts,
         }
@@ -87,13 +98,13 @@ pub struct NarratorOutput {
     pub dialog_type: Option<String>,
     /// The tool calls as received; invalid ones are ignored.
     pub tool_calls: Vec<JsonTree>,
-    /// What the narrator stores in the document with the turn. Models have nothing to store.
+    /// What the narrator stores in the document with the turn.
     pub changes: Vec<DocumentChange>,
 }
 
 /// A value that a narrator stores in the document, in the same commit as its turn.
 ///
-/// A narrator may only store its world (`everturn.world`), the names and descriptions of areas, the text and status of
+/// A narrator may only store its world (`everturn.world`), its memory (`everturn.memory`), the names and descriptions of areas, the text and status of
 /// the goal, and the inventories of actors. Everything else is changed by tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentChange {
@@ -108,7 +119,7 @@ impl DocumentChange {
     pub(crate) fn is_allowed(&self) -> bool {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         match path.as_slice() {
-            ["everturn", "world", ..] => true,
+            ["everturn", "world" | "memory", ..] => true,
             ["goal", field] => matches!(*field, "text" | "status"),
             ["map", "areas", _, field] => matches!(*field, "name" | "description"),
             ["actors", _, "inventory"] => true,

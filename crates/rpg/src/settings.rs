@@ -1,6 +1,6 @@
 //! Settings: [`SETTINGS`] lists every [`Setting`] with its [`SettingKind`]; `patch` changes them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::document_view::CampaignView;
 use super::draft::CampaignDraft;
@@ -127,6 +127,24 @@ impl Setting {
 /// Returns the settings of campaigns with these rules.
 pub fn settings(rules: RuleSet) -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(move |setting| setting.is_known_to(rules))
+}
+
+/// Returns the default settings.
+#[must_use]
+pub fn default_settings(rules: RuleSet) -> Value {
+    let mut all = json!({});
+    for setting in settings(rules).filter(|setting| setting.is_in_new(rules)) {
+        let mut place = &mut all;
+        for level in setting.key.split('.') {
+            if !place.is_object() {
+                *place = json!({});
+            }
+            let Value::Object(fields) = place else { break };
+            place = fields.entry(level).or_insert(Value::Null);
+        }
+        *place = setting.default_value();
+    }
+    all
 }
 
 impl CampaignView<'_> {

@@ -5,6 +5,7 @@ mod health;
 mod inventory;
 mod map;
 mod movement;
+mod scene;
 mod worlds;
 
 use serde_json::{Map, Value, json};
@@ -190,25 +191,29 @@ const TOOLS: &[(&str, Option<ToolFn>, Option<ToolFn>)] = &[
     ("move_options", Some(movement::options), Some(movement::options)),
     ("world_generate", None, Some(worlds::generate)),
     ("actor_spawn", None, Some(actors::spawn)),
+    (SCENE_ACTION, None, Some(scene::act)),
 ];
+
+/// The tool that only documents with entities have.
+pub(crate) const SCENE_ACTION: &str = "scene_action";
 
 /// Returns the tools that a new campaign with these rules allows.
 #[must_use]
 pub fn default_allowlist(rules: RuleSet) -> Vec<&'static str> {
     match rules {
         RuleSet::First => vec!["move", "hp_delta", "map_generate"],
-        RuleSet::Second => TOOLS.iter().map(|(name, ..)| *name).collect(),
+        RuleSet::Second => known_tools(rules),
     }
 }
 
-/// Returns the tools that exist by these rules.
-#[cfg(test)]
-pub(crate) fn known_tools(rules: RuleSet) -> Vec<&'static str> {
+/// Returns the tools that new campaigns with these rules may allow.
+#[must_use]
+pub fn known_tools(rules: RuleSet) -> Vec<&'static str> {
     let known = TOOLS.iter().filter(|(_, first, second)| match rules {
         RuleSet::First => first.is_some(),
         RuleSet::Second => second.is_some(),
     });
-    known.map(|(name, ..)| *name).collect()
+    known.map(|(name, ..)| *name).filter(|name| *name != SCENE_ACTION).collect()
 }
 
 /// Runs calls in order, each on the result of those before it. Some may fail while others succeed.

@@ -79,6 +79,7 @@ pub fn play(
             generation: view.generation,
             turn: setting.turn,
             recent: setting.recent,
+            recalled: &[],
             retry,
             conflicts: report.as_ref().map_or(&[], |report| &report.conflicts),
         })?;
@@ -137,6 +138,7 @@ pub fn preview(
         generation: view.generation,
         turn,
         recent,
+        recalled: &[],
         retry: 0,
         conflicts: &[],
     };

@@ -15,7 +15,7 @@ use crate::narrator::{NarrationEvent, NarratorArgs};
 use crate::output::Output;
 use crate::{input, settings};
 
-/// Run scripted turns, replay answers, or choose the active actor
+/// Run scripted turns, replay answers, choose the active actor, or upgrade
 ///
 /// The commands for all sessions also work on campaigns: show, state, append, undo, rewind, fork
 /// and so on. `everturn settings` changes the settings of a campaign.
@@ -24,7 +24,8 @@ use crate::{input, settings};
 Examples:
   everturn campaign submit camp_0001 < script.txt
   everturn campaign replay-outputs camp_0001 < outputs.jsonl
-  everturn campaign actor camp_0001 pc_002")]
+  everturn campaign actor camp_0001 pc_002
+  everturn campaign upgrade camp_0001")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: CampaignCommand,
@@ -35,6 +36,7 @@ enum CampaignCommand {
     Submit(SubmitArgs),
     ReplayOutputs(ReplayOutputsArgs),
     Actor(ActorArgs),
+    Upgrade(UpgradeArgs),
 }
 
 /// Play turns: each line on stdin is the input of the player
@@ -104,6 +106,22 @@ struct ActorArgs {
     /// The new active actor
     #[arg(value_name = "ID")]
     actor: Option<String>,
+}
+
+/// Upgrade a campaign to the second rules
+///
+/// The second rules have inventories, new companions and generated worlds. Everything in the
+/// campaign is kept, and connections still lead both ways. Programs that only know the first rules
+/// cannot play it afterwards. A rewind to an earlier turn takes the upgrade back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
+  everturn campaign upgrade camp_0001
+
+Output with --json:
+  {"session":"camp_0001","upgraded":true}"#)]
+struct UpgradeArgs {
+    /// The campaign: its ID, a path, or `latest`
+    campaign: String,
 }
 
 /// The source of the answers of a turn.
@@ -224,6 +242,22 @@ fn actor(args: &ActorArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
     Ok(Exit::Success)
 }
 
+fn upgrade(args: &UpgradeArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let (found, mut campaign) = edit_campaign(context, &args.campaign)?;
+    let id = campaign.campaign().id().clone();
+    let upgraded = campaign.upgrade().map_err(Error::from)?;
+    campaign.release().map_err(Error::from)?;
+    if context.json {
+        writeln!(context.out, "{}", json!({"session": id.as_str(), "upgraded": upgraded}))?;
+    } else if upgraded {
+        writeln!(context.out, "{id} has the second rules now")?;
+    } else {
+        writeln!(context.out, "{id} already has the second rules")?;
+    }
+    found.root.close()?;
+    Ok(Exit::Success)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
         CampaignCommand::Submit(args) => submit(args, context),
@@ -231,5 +265,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             turns(&args.campaign, AnswerSource::Recorded, context)
         }
         CampaignCommand::Actor(args) => actor(args, context),
+        CampaignCommand::Upgrade(args) => upgrade(args, context),
     }
 }

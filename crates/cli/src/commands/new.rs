@@ -1,5 +1,7 @@
 //! `everturn new`: creates a session.
 
+pub(super) mod story_files;
+
 use std::path::PathBuf;
 
 use everturn::Root;
@@ -19,6 +21,8 @@ use crate::json::JsonObject;
 use crate::open_root::OpenRoot;
 use crate::{input, linggen, settings};
 
+use self::story_files::StoryFiles;
+
 /// Create a session
 ///
 /// Prints the ID of the session. Initial values are given by options or as one JSON object on
@@ -28,6 +32,7 @@ use crate::{input, linggen, settings};
   everturn new game --name Vex --config '{"theme":"cyberpunk"}'
   everturn new game - < start.json
   everturn new campaign --party pc_001,pc_002 --actor pc_002
+  everturn new campaign --rules 2 --title 'Salt' --character 'Ann:12=a smith' --character Ben
   everturn new chatlog --id tale --name Subaru --title 'A new world'
 
 The fields of a game:
@@ -37,7 +42,10 @@ The fields of a game:
 
 The fields of a campaign:
   {"party":["pc_001","pc_002"],"actor":"pc_001","world":"world_001","map":"map_001"}
-  all of them optional, shown with their defaults; the ID is the next camp_NNNN.
+  all of them optional, shown with their defaults; the ID is the next camp_NNNN. And
+  {"title":"…","premise":"…","goal":"…","tone":"…","language":"de","rules":2,
+   "characters":[{"name":"Ann","description":"a smith","hp":12}],"map_size":8,
+   "allowlist":["move"],"lorebooks":[{…}]}; "map" may be {"areas":{…},"connections":[…]}.
 
 The fields of a Linggen session:
   {"project":"/srv/app","title":"…"}
@@ -86,7 +94,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
 
-    /// The title of a chat log or a Linggen session
+    /// The title of a chat log, a campaign or a Linggen session
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
@@ -102,14 +110,58 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     map: Option<String>,
 
+    /// The beginning of the story of a campaign
+    #[arg(long, value_name = "TEXT")]
+    premise: Option<String>,
+
+    /// The goal of a campaign
+    #[arg(long, value_name = "TEXT")]
+    goal: Option<String>,
+
+    /// The tone of the story of a campaign
+    #[arg(long, value_name = "TEXT")]
+    tone: Option<String>,
+
+    /// The language of the story of a campaign, such as `de`
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+
+    /// A character of a campaign, with hit points and a description; may be repeated
+    #[arg(long, value_name = "NAME[:HP][=TEXT]", conflicts_with = "party")]
+    character: Vec<String>,
+
+    /// A character of a campaign from a character card, JSON or PNG; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "party")]
+    card: Vec<PathBuf>,
+
+    /// A lorebook of a campaign, for narrators that are models; may be repeated
+    #[arg(long, value_name = "FILE")]
+    lorebook: Vec<PathBuf>,
+
+    /// The number of areas of a campaign
+    #[arg(long, value_name = "N")]
+    map_size: Option<u32>,
+
+    /// The tools that a narrator of a campaign may use
+    #[arg(long, value_name = "TOOL,…", value_delimiter = ',')]
+    allowlist: Option<Vec<String>>,
+
+    /// The rules of a campaign: 2 adds inventories and new companions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
+    rules: Option<u8>,
+
     /// The project directory of a Linggen session
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 }
 
+/// A field given as an option, with the format that has it.
+type FormatField = (&'static dyn SessionFormat, &'static str, Value);
+
 impl Args {
     /// Returns the fields given as options, each with the format that has it.
-    fn options(&self) -> Vec<(&'static dyn SessionFormat, &'static str, Value)> {
+    fn options(&self) -> Result<Vec<FormatField>, Error> {
+        let files = StoryFiles::read(&self.card, &self.lorebook)?;
         let text =
             |layout, key, value: &Option<String>| Some((layout, key, Value::from(value.clone()?)));
         let party = self.party.clone().map(|party| (campaign::FORMAT, "party", Value::from(party)));
@@ -119,21 +171,44 @@ impl Args {
             text(campaign::FORMAT, "map", &self.map),
             text(chatlog::FORMAT, "series", &self.series),
         ];
-        party.into_iter().chain(texts.into_iter().flatten()).collect()
+        let about = [
+            text(campaign::FORMAT, "premise", &self.premise.clone().or(files.premise)),
+            text(campaign::FORMAT, "goal", &self.goal),
+            text(campaign::FORMAT, "tone", &self.tone),
+            text(campaign::FORMAT, "language", &self.language),
+        ];
+        let characters = self.character.iter().map(|text| character(text));
+        let characters: Vec<Value> = characters.chain(files.characters).collect();
+        let list = |values: Vec<Value>| (!values.is_empty()).then(|| Value::from(values));
+        let values = [
+            ("characters", list(characters)),
+            ("lorebooks", list(files.lorebooks)),
+            ("map_size", self.map_size.map(Value::from)),
+            ("allowlist", self.allowlist.clone().map(Value::from)),
+            ("rules", self.rules.map(Value::from)),
+        ];
+        let values =
+            values.into_iter().filter_map(|(key, value)| Some((campaign::FORMAT, key, value?)));
+        let texts = texts.into_iter().chain(about).flatten();
+        Ok(party.into_iter().chain(texts).chain(values).collect())
     }
 
     /// Returns the fields from stdin, overridden by the options.
     fn fields(&self, layout: &dyn SessionFormat) -> Result<JsonTree, Error> {
         let from_stdin = self.stdin || self.dash.is_some();
         let mut fields = if from_stdin { input::object()? } else { JsonTree::object() };
-        let mut options = self.options();
+        let mut options = self.options()?;
         let is_linggen = layout == everturn::linggen::FORMAT;
         if self.project.is_some() || (is_linggen && fields.value_at(&["project"]).is_none()) {
             let project = linggen::project_path(self.project.as_deref())?;
             options.push((everturn::linggen::FORMAT, "project", project.as_str().into()));
         }
         if let Some(title) = &self.title {
-            let of = if is_linggen { everturn::linggen::FORMAT } else { chatlog::FORMAT };
+            let of = match layout {
+                layout if is_linggen || layout == campaign::FORMAT => layout.name(),
+                _ => chatlog::FORMAT.name(),
+            };
+            let of = format::find(of).unwrap_or(chatlog::FORMAT);
             options.push((of, "title", title.as_str().into()));
         }
         if layout == everturn::codelia::FORMAT {
@@ -151,6 +226,7 @@ impl Args {
         for (of, key, value) in options {
             if layout != of {
                 let (of, given) = (of.name(), layout.name());
+                let key = key.replace('_', "-");
                 let what = format!("--{key} is for {of}, not for a {given}");
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
             }
@@ -162,6 +238,21 @@ impl Args {
         }
         Ok(fields)
     }
+}
+
+/// Reads a character: `Ann`, `Ann:12`, `Ann=a smith`, or `Ann:12=a smith`.
+fn character(text: &str) -> Value {
+    let (name, description) = text.split_once('=').unwrap_or((text, ""));
+    let (name, hp) = match name.rsplit_once(':').map(|(name, hp)| (name, hp.trim().parse::<u32>()))
+    {
+        Some((name, Ok(hp))) => (name, Some(hp)),
+        _ => (name, None),
+    };
+    let mut fields = serde_json::json!({"name": name.trim(), "description": description.trim()});
+    if let (Value::Object(fields), Some(hp)) = (&mut fields, hp) {
+        fields.insert("hp".to_owned(), hp.into());
+    }
+    fields
 }
 
 /// The member of a Codelia session's metadata with its workspace.

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use everturn::campaign::{self, Campaign, CampaignWriter, NewCampaign, create};
+use everturn::campaign::{
+    self, Campaign, CampaignWriter, Generation, NewCampaign, NewCharacter, create,
+};
 use everturn::format::SessionError;
 use everturn::model::SessionSummary;
 use everturn::names::SessionId;
@@ -12,6 +14,7 @@ use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
 use super::Context;
+use super::new::story_files::StoryFiles;
 use crate::campaigns::find_campaign;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
@@ -19,7 +22,10 @@ use crate::findings::print_findings;
 use crate::narrator::NarratorArgs;
 use crate::open_root::OpenRoot;
 use crate::output::Output;
-use crate::play::{PlayNarrator, PlaySetup, RemoteNarrator, play, watch_ctrl_c};
+use crate::play::{
+    PlayNarrator, PlaySetup, Recall, RemoteNarrator, StoryPreset, ask_for_campaign, play,
+    watch_signals,
+};
 use crate::settings;
 use crate::sources::STORAGE;
 
@@ -37,6 +43,8 @@ use crate::sources::STORAGE;
   everturn play
   everturn play camp_0002
   everturn play --new --party Ann,Ben
+  everturn play --wizard
+  everturn play --preset lamplighters --rules 2
   everturn play --narrator openai --model llama3.2
   printf '%s\n' 'look around' /map | everturn play
 
@@ -45,7 +53,7 @@ Output with --json:
   for each line of the input"#)]
 pub(crate) struct Args {
     /// The campaign: its ID, a path, or `latest`
-    #[arg(conflicts_with = "new")]
+    #[arg(conflicts_with_all = ["new", "wizard", "preset"])]
     campaign: Option<String>,
 
     /// Create a new campaign, even if one exists
@@ -55,6 +63,30 @@ pub(crate) struct Args {
     /// The party of a new campaign
     #[arg(long, value_name = "ID,…", value_delimiter = ',', default_value = "Mira,Joss")]
     party: Vec<String>,
+
+    /// Create a new campaign, and ask for its story, language and characters
+    #[arg(long)]
+    wizard: bool,
+
+    /// Create a new campaign from a preset: salt-coast, winter-court, lamplighters or deep-road
+    #[arg(long, value_name = "NAME", conflicts_with = "wizard")]
+    preset: Option<String>,
+
+    /// The language of a new campaign, such as `de`
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+
+    /// The rules of a new campaign: 2 adds inventories and new companions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
+    rules: Option<u8>,
+
+    /// A companion in a new campaign from a character card, JSON or PNG; may be repeated
+    #[arg(long, value_name = "FILE")]
+    card: Vec<PathBuf>,
+
+    /// A lorebook of a new campaign, for narrators that are models; may be repeated
+    #[arg(long, value_name = "FILE")]
+    lorebook: Vec<PathBuf>,
 
     /// The random seed of the embedded narrator; default: from the creation time of the campaign
     #[arg(long, value_name = "N")]
@@ -66,10 +98,10 @@ pub(crate) struct Args {
 
 /// Returns the campaign to play if none is named: the most recent one, or a new one. Fails if a damaged campaign may be
 /// the most recent one.
-fn choose(args: &Args, root: &OpenRoot, context: &Context) -> Result<SessionId, Error> {
+fn choose(args: &Args, root: &OpenRoot, context: &mut Context) -> Result<SessionId, EarlyExit> {
     let store = root.store();
-    if !args.new {
-        let (mut known, findings) = campaign::FORMAT.list(&store)?;
+    if !args.new && !args.wizard && args.preset.is_none() {
+        let (mut known, findings) = campaign::FORMAT.list(&store).map_err(Error::from)?;
         print_findings(&findings);
         let damaged = damaged_campaigns(&store, &known)?;
         known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));
@@ -77,8 +109,8 @@ fn choose(args: &Args, root: &OpenRoot, context: &Context) -> Result<SessionId, 
         known.sort_by(|a, b| (b.updated, &a.session.id).cmp(&(a.updated, &b.session.id)));
         let mut latest = None;
         for summary in known {
-            let id = SessionId::parse(&summary.session.id)?;
-            let lineage = Campaign::open(root.store(), &id)?.lineage();
+            let id = SessionId::parse(&summary.session.id).map_err(Error::from)?;
+            let lineage = Campaign::open(root.store(), &id).map_err(Error::from)?.lineage();
             let is_left_behind =
                 lineage.is_ok_and(|lineage| lineage.is_some_and(|from| from.kind == "rewind"));
             if !is_left_behind {
@@ -92,14 +124,46 @@ fn choose(args: &Args, root: &OpenRoot, context: &Context) -> Result<SessionId, 
         if let Some((id, _)) = damaged.iter().find(|(_, time)| !is_older(*time)) {
             let what = format!("campaign {id} is damaged, and may be the one that was played last");
             let repair = context.next_command(&format!("repair {id}"));
-            return Err(Error::new(Exit::Damaged, what).hint(repair));
+            return Err(Error::new(Exit::Damaged, what).hint(repair).into());
         }
         if let Some((id, _)) = latest {
             return Ok(id);
         }
     }
-    let new = NewCampaign { party: args.party.clone(), ..NewCampaign::default() };
-    Ok(create(&store, &new, settings::now())?)
+    let new = new_campaign(args, context)?;
+    Ok(create(&store, &new, settings::now()).map_err(Error::from)?)
+}
+
+/// Returns the parameters of a new campaign.
+fn new_campaign(args: &Args, context: &mut Context) -> Result<NewCampaign, EarlyExit> {
+    let files = StoryFiles::read(&args.card, &args.lorebook)?;
+    let mut new = NewCampaign {
+        party: args.party.clone(),
+        language: args.language.clone(),
+        premise: files.premise,
+        lorebooks: files.lorebooks,
+        ..NewCampaign::default()
+    };
+    if args.rules == Some(2) {
+        new.generation = Generation::Second;
+    }
+    if let Some(name) = &args.preset {
+        StoryPreset::find(name)?.apply(&mut new);
+    }
+    if args.wizard {
+        new = ask_for_campaign(new, context)?;
+    }
+    for card in files.characters {
+        let text = |key: &str| card.get(key).and_then(|text| text.as_str()).unwrap_or_default();
+        let (name, description) = (text("name").to_owned(), text("description").to_owned());
+        if !new.party.contains(&name) {
+            new.party.push(name.clone());
+        }
+        new.characters.retain(|known| known.id != name);
+        let character = NewCharacter { id: name.clone(), name, description, ..Default::default() };
+        new.characters.push(character);
+    }
+    Ok(new)
 }
 
 /// Returns the campaigns that cannot be read, with the times of their last turns as far as they are known.
@@ -161,7 +225,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     let state = campaign.state().map_err(Error::from)?;
     let seed = args.seed.unwrap_or_else(|| seed_of(state));
-    let pressed = watch_ctrl_c()?;
+    let pressed = watch_signals()?;
     let (mut embedded, mut distant);
     let narrator = args.narrator.with_config_defaults()?;
     let teller = match narrator.embedded(seed) {
@@ -180,7 +244,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
         _ => format!("everturn play {id}"),
     };
-    let exit = play(PlaySetup { store, campaign, narrator: teller, again }, context)?;
+    let recall = Recall::new(&root, &id);
+    let setup = PlaySetup { store, campaign, narrator: teller, recall, again };
+    let repair = context.next_command(&format!("repair {id}"));
+    let exit = play(setup, context).map_err(|exit| match exit {
+        EarlyExit::Failed(error) if error.exit() == Exit::Damaged => error.hint(repair).into(),
+        other => other,
+    })?;
     root.close()?;
     Ok(exit)
 }

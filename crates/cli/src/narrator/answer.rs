@@ -4,12 +4,15 @@ use everturn::campaign::{NarratorError, NarratorOutput};
 use everturn::tree::{JsonTree, ValueKind};
 use serde_json::{Value, json};
 
+use super::reasoning::without_reasoning;
+
 /// How many opening brackets are tried. A text with more is not an answer.
 const MOST_TRIES: usize = 64;
 
 /// Returns the answer in a text: the first object of the right form, or, if the text contains nothing like an object,
-/// the text itself.
+/// the text itself. Reasoning is no part of it.
 pub(super) fn output(content: &str) -> Result<NarratorOutput, NarratorError> {
+    let content = &without_reasoning(content);
     if let Some(object) = objects(content).find(has_shape) {
         let mut output = NarratorOutput::from_tree(&object)?;
         output.tool_calls = (1..)
@@ -69,6 +72,15 @@ fn end_of_object(text: &str) -> Option<usize> {
     None
 }
 
+/// Adds the tool calls that a model has made in the form of the endpoint.
+pub(super) fn add_calls(output: &mut NarratorOutput, calls: &[Value]) {
+    let number = output.tool_calls.len() + 1;
+    let calls = calls.iter().filter_map(|call| JsonTree::from_value(call).ok());
+    output
+        .tool_calls
+        .extend((number..).zip(calls).map(|(number, call)| normalize_call(&call, number)));
+}
+
 /// Normalizes a tool call for the engine. Models write calls in several forms.
 fn normalize_call(call: &JsonTree, number: usize) -> JsonTree {
     let Ok(Value::Object(fields)) = call.to_value() else { return call.clone() };
@@ -111,6 +123,8 @@ mod tests {
         check("```json\n{\"assistant_text\": \"You rest.\"}\n```", text);
         check("Sure! Here you go:\n{\"assistant_text\": \"You rest.\"} Anything else?", text);
         check(r#"<think>{maybe} {"a": 1}</think>{"assistant_text": "You rest."}"#, text);
+        check(r#"<think>{"assistant_text": "draft"}</think>{"assistant_text": "You rest."}"#, text);
+        check("<think>What now?</think>\nYou rest.", text);
         check(r#"{"response": {"assistant_text": "You rest."}}"#, text);
         check(r#"{ broken {"assistant_text": "You rest."}"#, text);
         check(r#"{"assistant_text": "a } in { a \" string"}"#, Ok("a } in { a \" string"));
@@ -127,6 +141,7 @@ mod tests {
         check("[1, 2]", broken);
         check(&"{".repeat(100_000), broken);
         check(" \n", Err("the model returned an empty answer"));
+        check("<think>What n", Err("the model returned an empty answer"));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! [`EndpointClient`]: sends a request to a `chat/completions` endpoint, and reads the response as it arrives.
 
+use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use ureq::Agent;
@@ -21,7 +22,7 @@ const MOST_COMPLAINT: u64 = 16 << 10;
 /// How many characters of it are shown.
 const SHOWN_COMPLAINT: usize = 300;
 
-/// The connection timeout, if the timeout for the whole response is longer.
+/// The connection timeout, if the timeout of the endpoint is longer.
 const CONNECT: Duration = Duration::from_secs(15);
 
 /// Why a request has no response.
@@ -38,9 +39,11 @@ pub(super) enum RequestFailure {
 }
 
 /// The response of an endpoint.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct ResponseContent {
     pub(super) text: String,
+    /// The tool calls that are not in the text: `{"id": …, "function": {"name": …, "arguments": …}}`.
+    pub(super) calls: Vec<Value>,
     /// Whether the end of the response was received.
     pub(super) is_whole: bool,
     /// Whether the model was stopped because the response was too long.
@@ -66,7 +69,9 @@ impl EndpointClient {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT.min(config.timeout)))
-            .timeout_global(Some(config.timeout))
+            .timeout_recv_response(Some(config.timeout))
+            .timeout_per_read(Some(config.timeout))
+            .timeout_per_write(Some(config.timeout))
             .user_agent(concat!("everturn/", env!("CARGO_PKG_VERSION")));
         if is_local_host(&host) {
             agent = agent.proxy(None);
@@ -101,7 +106,9 @@ impl EndpointClient {
         let wait = wait.and_then(|wait| wait.trim().parse::<u64>().ok()).map(Duration::from_secs);
         let body = answer.into_body().into_reader();
         if status == 200 {
-            return read(body.take(MOST_BYTES), arrived).map_err(|stop| self.stopped(stop));
+            let alive = Cell::new(Instant::now());
+            let body = WatchedBody { body, alive: &alive, idle: self.timeout };
+            return read(body.take(MOST_BYTES), &alive, arrived).map_err(|stop| self.stopped(stop));
         }
         let mut complaint = Vec::new();
         // The status is enough to report the error; its message may be missing.
@@ -175,7 +182,10 @@ impl EndpointClient {
 
     fn too_slow(&self) -> RequestFailure {
         let (host, seconds) = (&self.host, self.timeout.as_secs_f64());
-        RequestFailure::Slow { reason: format!("{host} did not answer within {seconds} seconds") }
+        let reason = format!(
+            "{host} sent nothing for {seconds} seconds; wait longer with --narrator-timeout"
+        );
+        RequestFailure::Slow { reason }
     }
 
     fn stopped(&self, stop: StreamFailure) -> RequestFailure {
@@ -247,8 +257,30 @@ enum StreamFailure {
     NoAnswer,
 }
 
+/// A body that fails if no data has arrived for some time. Comments, which keep a connection open, are not data.
+struct WatchedBody<'a, R> {
+    body: R,
+    /// When the last data arrived.
+    alive: &'a Cell<Instant>,
+    idle: Duration,
+}
+
+impl<R: Read> Read for WatchedBody<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.body.read(buffer)?;
+        if length > 0 && self.alive.get().elapsed() > self.idle {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(length)
+    }
+}
+
 /// Reads a response, which is a stream of events or one JSON document, whatever its content type says.
-fn read(body: impl Read, arrived: &mut dyn FnMut(&str)) -> Result<ResponseContent, StreamFailure> {
+fn read(
+    body: impl Read,
+    alive: &Cell<Instant>,
+    arrived: &mut dyn FnMut(&str),
+) -> Result<ResponseContent, StreamFailure> {
     let mut body = BufReader::new(body);
     let (mut content, mut whole) = (ResponseContent::default(), Vec::new());
     let (mut is_stream, mut total) = (false, 0_u64);
@@ -272,6 +304,7 @@ fn read(body: impl Read, arrived: &mut dyn FnMut(&str)) -> Result<ResponseConten
                 return Ok(content);
             }
             event(data, &mut content, arrived)?;
+            alive.set(Instant::now());
         } else if !is_stream {
             whole.extend_from_slice(&line);
         }
@@ -317,10 +350,50 @@ fn event(
         content.text.push_str(&piece);
         arrived(&piece);
     }
+    let calls = message.and_then(|message| message.get("tool_calls")).and_then(Value::as_array);
+    for (at, call) in calls.into_iter().flatten().enumerate() {
+        add_call(&mut content.calls, call, at)?;
+    }
     match choice.get("finish_reason").and_then(Value::as_str) {
         Some("length") => (content.is_whole, content.is_cut) = (true, true),
         Some(_) => content.is_whole = true,
         None => {}
+    }
+    Ok(())
+}
+
+/// The maximum number of tool calls in an answer, and the maximum size of their arguments.
+const MOST_CALLS: usize = 64;
+
+/// Adds a tool call, or a piece of one: a stream sends the arguments in pieces.
+fn add_call(calls: &mut Vec<Value>, piece: &Value, at: usize) -> Result<(), StreamFailure> {
+    let at = piece
+        .get("index")
+        .and_then(Value::as_u64)
+        .map_or(at, |index| usize::try_from(index).unwrap_or(usize::MAX));
+    if at >= MOST_CALLS {
+        return Err(StreamFailure::TooLong);
+    }
+    while calls.len() <= at {
+        calls.push(serde_json::json!({"function": {"name": "", "arguments": ""}}));
+    }
+    let Some(call) = calls.get_mut(at) else { return Ok(()) };
+    if let (Some(id @ Value::String(_)), Value::Object(fields)) = (piece.get("id"), &mut *call) {
+        fields.insert("id".to_owned(), id.clone());
+    }
+    for key in ["name", "arguments"] {
+        let more = match piece.get("function").and_then(|function| function.get(key)) {
+            Some(Value::String(more)) => more.clone(),
+            // Some endpoints send an object.
+            Some(more @ Value::Object(_)) => more.to_string(),
+            _ => continue,
+        };
+        if let Some(Value::String(text)) = call.pointer_mut(&format!("/function/{key}")) {
+            if text.len() + more.len() > MOST_TEXT {
+                return Err(StreamFailure::TooLong);
+            }
+            text.push_str(&more);
+        }
     }
     Ok(())
 }

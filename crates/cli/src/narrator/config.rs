@@ -72,7 +72,7 @@ pub(crate) struct NarratorArgs {
     )]
     pub(crate) context_tokens: Option<u32>,
 
-    /// The timeout of an answer in seconds [default: 120]
+    /// The seconds without any data after which a request fails [default: 120]
     #[arg(long, env = "EVERTURN_NARRATOR_TIMEOUT", hide_env_values = true, value_name = "SECONDS")]
     #[serde(rename = "timeout")]
     pub(crate) narrator_timeout: Option<f64>,

@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
-use everturn::campaign::{Narrator, NarratorError, NarratorOutput, NarratorRequest};
+use everturn::campaign::{
+    DocumentChange, Narrator, NarratorError, NarratorOutput, NarratorRequest,
+};
+use everturn::tree::JsonTree;
 use serde_json::{Map, Value, json};
 
 use super::answer;
 use super::client::{EndpointClient, RequestFailure};
 use super::config::EndpointConfig;
+use super::memory::{self, Summary};
 use super::partial::PartialAnswer;
 use super::prompt;
+use super::reasoning::{ReasoningFilter, without_reasoning};
 use super::{NarrationEvent, NarrationListener};
 use crate::output::escape_controls;
 
@@ -106,9 +111,10 @@ impl Endpoint {
     fn request_once(&mut self, messages: &[Value]) -> Result<NarratorOutput, RequestFailure> {
         let body = self.body(messages);
         let (mut partial, mut shown) = (PartialAnswer::default(), String::new());
+        let mut filter = ReasoningFilter::default();
         let listener = &mut self.listener;
         let mut arrived = |piece: &str| {
-            let text = partial.feed(piece);
+            let text = partial.feed(&filter.feed(piece));
             if !text.is_empty() {
                 listener(NarrationEvent::Text(&escape_controls(&text)));
                 shown.push_str(&text);
@@ -117,20 +123,29 @@ impl Endpoint {
         let content = self.client.ask(&body, &mut arrived);
         let output = content.and_then(|content| {
             let host = self.client.host();
-            answer::output(&content.text).map_err(|error| {
-                match (content.is_cut, content.is_whole) {
-                    (true, _) => RequestFailure::Final {
-                        reason: format!(
-                            "the answer was cut off after {} tokens; allow more with --max-tokens",
-                            self.config.max_tokens
-                        ),
-                    },
-                    (_, false) => RequestFailure::Later {
-                        reason: format!("the connection to {host} ended early"),
-                        wait: None,
-                    },
-                    _ => RequestFailure::Later { reason: error.reason, wait: Some(Duration::ZERO) },
+            let found = match answer::output(&content.text) {
+                // The text is asked for after the calls.
+                Err(_) if !content.calls.is_empty() && content.is_whole => {
+                    Ok(NarratorOutput::default())
                 }
+                found => found,
+            };
+            let found = found.map(|mut output| {
+                answer::add_calls(&mut output, &content.calls);
+                output
+            });
+            found.map_err(|error| match (content.is_cut, content.is_whole) {
+                (true, _) => RequestFailure::Final {
+                    reason: format!(
+                        "the answer was cut off after {} tokens; allow more with --max-tokens",
+                        self.config.max_tokens
+                    ),
+                },
+                (_, false) => RequestFailure::Later {
+                    reason: format!("the connection to {host} ended early"),
+                    wait: None,
+                },
+                _ => RequestFailure::Later { reason: error.reason, wait: Some(Duration::ZERO) },
             })
         });
         match &output {
@@ -150,6 +165,32 @@ impl Endpoint {
         }
         output
     }
+
+    /// Summarizes the turns that will soon leave the prompt, if there are enough of them. Without a summary the game goes
+    /// on; the next turn tries again.
+    fn summarize(&mut self, request: &NarratorRequest<'_>) -> Option<DocumentChange> {
+        let rows = memory::due(request)?;
+        let (from, to) = (memory::turn_of(rows.first()?)?, memory::turn_of(rows.last()?)?);
+        let mut body = self.body(&memory::messages(rows));
+        if let Some(fields) = body.as_object_mut() {
+            fields.remove("response_format");
+        }
+        let content = match self.client.ask(&body, &mut |_| {}) {
+            Ok(content) => content,
+            Err(_) => {
+                (self.listener)(NarrationEvent::Remark("the last turns could not be summarized"));
+                return None;
+            }
+        };
+        let text = without_reasoning(&content.text).trim().to_owned();
+        if text.is_empty() || !content.is_whole {
+            return None;
+        }
+        let mut all = memory::summaries(request.campaign);
+        all.push(Summary { from, to, text });
+        let path = memory::PATH.map(str::to_owned).to_vec();
+        Some(DocumentChange { path, value: memory::to_value(&all) })
+    }
 }
 
 impl Narrator for Endpoint {
@@ -158,12 +199,30 @@ impl Narrator for Endpoint {
             (self.listener)(NarrationEvent::Again);
         }
         let most = self.config.context_tokens.saturating_sub(self.config.max_tokens);
-        let messages = prompt::messages(request, usize::try_from(most).unwrap_or(usize::MAX));
+        let mut messages = prompt::messages(request, usize::try_from(most).unwrap_or(usize::MAX));
         let mut tried = 0;
+        // The calls of an answer without text.
+        let mut calls: Option<Vec<JsonTree>> = None;
         loop {
             tried += 1;
             let failure = match self.request_once(&messages) {
-                Ok(output) => return Ok(output),
+                Ok(output)
+                    if output.text.is_empty()
+                        && !output.tool_calls.is_empty()
+                        && calls.is_none() =>
+                {
+                    messages.extend(prompt::ask_for_text(&output));
+                    calls = Some(output.tool_calls);
+                    continue;
+                }
+                Ok(mut output) => {
+                    output.tool_calls.splice(0..0, calls.unwrap_or_default());
+                    // An answer that contradicts the state would take its summary with it.
+                    if request.retry == 0 {
+                        output.changes.extend(self.summarize(request));
+                    }
+                    return Ok(output);
+                }
                 Err(failure) => failure,
             };
             match failure {
@@ -174,7 +233,13 @@ impl Narrator for Endpoint {
                         (self.listener)(NarrationEvent::Remark(&warning));
                         (self.pace.sleep)(wait);
                     }
-                    None => return Err(NarratorError::passing(reason)),
+                    None => {
+                        let wait = wait.filter(|wait| *wait > self.pace.most);
+                        let wait =
+                            wait.map(|wait| format!("; it asks to wait {} s", wait.as_secs()));
+                        let reason = format!("{reason}{}", wait.unwrap_or_default());
+                        return Err(NarratorError::passing(reason));
+                    }
                 },
                 RequestFailure::Refused { reason } if self.drop_rejected_option(&reason) => {
                     tried -= 1;

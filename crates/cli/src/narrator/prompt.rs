@@ -1,33 +1,68 @@
 //! Builds the prompt: the rules and tools, then the last turns, then the state and the player's input.
 
-use everturn::campaign::{BriefingDetail, Generation, NarratorRequest, RuleSet};
+use everturn::campaign::{BriefingDetail, Generation, NarratorOutput, NarratorRequest, RuleSet};
 use everturn::tokens;
 use everturn::tree::JsonTree;
 use serde_json::{Value, json};
+
+use super::memory;
 
 /// The approximate overhead of a message in tokens.
 const PER_MESSAGE: usize = 6;
 
 /// Returns the messages of a request, within `most` tokens if possible.
 ///
-/// The rules, the state and the input are always included. The state is shortened if it does not fit, and the
-/// remaining room is filled with the last turns.
+/// The rules, the state and the input are always included. The state is shortened if it does not fit. A quarter of the
+/// remaining room may be used by what is known of earlier turns, and the rest is filled with the last turns.
 pub(super) fn messages(request: &NarratorRequest<'_>, most: usize) -> Vec<Value> {
     let system = system(request);
     let mut left = most.saturating_sub(cost(&system));
     let input = cut(request.user_input, left / 3);
     let question = question(request, &input, left);
     left = left.saturating_sub(cost(&question));
+    let known = known_before(request, left / 4);
+    left = left.saturating_sub(known.as_deref().map_or(0, cost));
     let mut turns: Vec<[Value; 2]> = Vec::new();
-    for row in request.recent.iter().rev() {
+    for (at, row) in request.recent.iter().enumerate().rev() {
         let (said, told) = turn(row);
+        let before = at.checked_sub(1).and_then(|at| request.recent.get(at)).and_then(results);
+        let said = before.map_or(said.clone(), |before| format!("{before}\n\n{said}"));
         let Some(rest) = left.checked_sub(cost(&said) + cost(&told)) else { break };
         left = rest;
         turns.push([message("user", &said), message("assistant", &told)]);
     }
     let first = std::iter::once(message("system", &system));
+    let first = first.chain(known.map(|known| message("system", &known)));
     let last = std::iter::once(message("user", &question));
     first.chain(turns.into_iter().rev().flatten()).chain(last).collect()
+}
+
+/// Returns what is known beside the last turns, within `most` tokens: lore, recalled turns, and the newest summaries.
+fn known_before(request: &NarratorRequest<'_>, most: usize) -> Option<String> {
+    let mut left = most;
+    let mut fits = |text: &String| match left.checked_sub(cost(text)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    let lore: Vec<String> = memory::lore(request).into_iter().filter(&mut fits).collect();
+    let recalled: Vec<String> = request.recalled.iter().filter(|it| fits(it)).cloned().collect();
+    let summaries = memory::summaries(request.campaign).into_iter().rev();
+    let summaries = summaries.map(|it| format!("Turns {} to {}: {}", it.from, it.to, it.text));
+    let mut summaries: Vec<String> = summaries.take_while(|it| fits(it)).collect();
+    summaries.reverse();
+    let part = |label: &str, texts: &[String]| {
+        (!texts.is_empty()).then(|| format!("{label}\n{}", texts.join("\n")))
+    };
+    let parts = [
+        part("Lore of this world:", &lore),
+        part("The story before the last turns:", &summaries),
+        part("Earlier turns that may matter now:", &recalled),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 fn message(role: &str, content: &str) -> Value {
@@ -48,11 +83,53 @@ fn cut(text: &str, most: usize) -> String {
     if part.len() == text.len() { text.to_owned() } else { format!("{part} […]") }
 }
 
-/// Returns a past turn: the input, and the answer in the requested form.
+/// Returns the results of the tool calls of a past turn, if there were any.
+fn results(row: &JsonTree) -> Option<String> {
+    let list = |path: &[&str]| row.value_at(path).map(|it| it.children()).unwrap_or_default();
+    let calls = list(&["assistant_structured", "tool_calls"]);
+    let part = |tree: &JsonTree, key: &str| {
+        tree.value_at(&[key]).map(|part| part.to_line()).unwrap_or_default()
+    };
+    let text = |tree: &JsonTree, key: &str| tree.string_at(&[key]).unwrap_or_default();
+    let mut lines = Vec::new();
+    for (_, done) in list(&["applied_actions"]) {
+        let (tool, args) = (text(&done, "tool"), part(&done, "args"));
+        lines.push(format!("- {tool} {args}: done, result {}", part(&done, "result")));
+    }
+    for (_, failed) in list(&["tool_feedback", "failed_calls"]) {
+        let id = text(&failed, "id");
+        let call = calls.iter().find(|(_, call)| text(call, "id") == id);
+        let args = call.map(|(_, call)| part(call, "args")).unwrap_or_default();
+        let (tool, status) = (text(&failed, "tool"), text(&failed, "status"));
+        lines.push(format!(
+            "- {tool} {args}: {status}, {}; nothing changed",
+            text(&failed, "reason")
+        ));
+    }
+    (!lines.is_empty()).then(|| format!("Results of your tool calls:\n{}", lines.join("\n")))
+}
+
+/// Returns the messages that ask for the text of an answer that has only tool calls.
+pub(super) fn ask_for_text(output: &NarratorOutput) -> [Value; 2] {
+    let calls: Vec<Value> =
+        output.tool_calls.iter().filter_map(|call| call.to_value().ok()).collect();
+    let said = json!({"assistant_text": "", "tool_calls": calls}).to_string();
+    let asked = "These calls are noted, do not repeat them. Now write the text for the player, in the same form.";
+    [message("assistant", &said), message("user", asked)]
+}
+
+/// Returns a past turn: the input, and the answer in the requested form. Calls that failed are no examples.
 fn turn(row: &JsonTree) -> (String, String) {
     let text = |key: &str| row.string_at(&[key]).unwrap_or_default();
     let calls = row.value_at(&["assistant_structured", "tool_calls"]);
-    let calls = calls.and_then(|calls| calls.to_value().ok()).unwrap_or_else(|| json!([]));
+    let calls = calls.map(|calls| calls.children()).unwrap_or_default();
+    let failed = row.value_at(&["tool_feedback", "failed_calls"]);
+    let failed = failed.map(|failed| failed.children()).unwrap_or_default();
+    let has_failed = |call: &JsonTree| {
+        failed.iter().any(|(_, failed)| failed.string_at(&["id"]) == call.string_at(&["id"]))
+    };
+    let calls = calls.iter().filter(|(_, call)| !has_failed(call));
+    let calls: Vec<Value> = calls.filter_map(|(_, call)| call.to_value().ok()).collect();
     let told = json!({
         "assistant_text": text("assistant_text"),
         "dialog_type": text("dialog_type"),
@@ -115,8 +192,14 @@ fn system(request: &NarratorRequest<'_>) -> String {
         [] => None,
         checked => Some(words(checked)),
     };
+    let premise = request.premise();
     let parts = [ROLE, SHAPE, &tools, CHECKS, roads, health];
-    parts.into_iter().chain(words.as_deref()).collect::<Vec<_>>().join("\n\n")
+    parts
+        .into_iter()
+        .chain(words.as_deref())
+        .chain(premise.as_deref())
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// Returns the state, the player's input, and the problem with the last answer.
@@ -132,7 +215,9 @@ fn question(request: &NarratorRequest<'_>, input: &str, most: usize) -> String {
             break;
         }
     }
-    let mut text = format!("The state: {state}\n\nWho acts: {}\n", request.actor);
+    let before = request.recent.last().and_then(results);
+    let before = before.map(|before| format!("{before}\n\n")).unwrap_or_default();
+    let mut text = format!("{before}The state: {state}\n\nWho acts: {}\n", request.actor);
     if !request.conflicts.is_empty() {
         let conflicts: Vec<Value> = request.conflicts.iter().map(|it| it.to_value()).collect();
         text += &format!(
@@ -255,6 +340,30 @@ mod tests {
         let little = spy(100, &[], &[], &["look"]);
         assert_eq!(little.seen[0].len(), 2);
         assert!(!content(&little.seen[0][1]).contains("settings_snapshot"));
+    }
+
+    #[test]
+    fn a_model_is_told_the_results_of_its_calls() {
+        let row = JsonTree::parse(
+            r#"{"user_input": "go", "assistant_text": "You go.", "dialog_type": "x",
+            "assistant_structured": {"tool_calls": [
+                {"id": "a", "tool": "map_generate", "args": {"parent_area_id": "area_001"}},
+                {"id": "b", "tool": "give_item", "args": {"delta": "-3"}}]},
+            "applied_actions": [{"tool": "map_generate", "args": {"parent_area_id": "area_001"},
+                "result": {"new_area_id": "area_003"}}],
+            "tool_feedback": {"failed_calls": [{"id": "b", "tool": "give_item", "status": "rejected",
+                "reason": "tool_not_allowed"}]}}"#,
+        )
+        .unwrap();
+        let told = results(&row).unwrap();
+        assert!(told.contains("done, result {\"new_area_id\":\"area_003\"}"), "{told}");
+        assert!(
+            told.contains("give_item {\"delta\":\"-3\"}: rejected, tool_not_allowed"),
+            "{told}"
+        );
+        let (_, example) = turn(&row);
+        assert!(example.contains("map_generate") && !example.contains("give_item"), "{example}");
+        assert_eq!(results(&JsonTree::parse("{}").unwrap()), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Plays turns of a campaign with a narrator behind a real connection.
 
+mod memory;
 mod server;
 mod trouble;
 
@@ -250,6 +251,45 @@ fn answers_are_found_in_whatever_surrounds_them() {
         ("You stand in the dark.", "You stand in the dark.")
     );
     assert_eq!(prose.row()["dialog_type_source"], "fallback");
+}
+
+#[test]
+fn reasoning_is_never_shown_or_stored() {
+    for reasoning in [
+        r#"<think>{"assistant_text": "draft"}</think>"#,
+        "<thinking>They look. {\"assistant_text\": \"no\"}</thinking>\n",
+    ] {
+        let content = format!("{reasoning}{ANSWER}");
+        for step in [fine(&content), ServerStep::Stream(pieces(&content, 3))] {
+            let outcome = play(vec![step]);
+            assert_eq!((outcome.text(), outcome.shown.as_str()), (TEXT, TEXT), "{content}");
+        }
+    }
+}
+
+#[test]
+fn native_tool_calls_are_made_and_the_text_is_asked_for() {
+    let args = r#"{"actor_id": "pc_001", "from_area_id": "area_001", "to_area_id": "area_002"}"#;
+    let call =
+        json!({"id": "c1", "type": "function", "function": {"name": "move", "arguments": args}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    let whole = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
+    let (first, rest) = args.split_at(20);
+    let piece = |function: Value| {
+        let delta = json!({"tool_calls": [{"index": 0, "function": function}]});
+        format!("data: {}\n\n", json!({"choices": [{"delta": delta}]}))
+    };
+    let stream = piece(json!({"name": "move", "arguments": first}))
+        + &piece(json!({"arguments": rest}))
+        + "data: [DONE]\n\n";
+    for body in [whole.to_string(), stream] {
+        let calls = ServerStep::Reply(200, "Content-Type: application/json\r\n", body);
+        let outcome = play(vec![calls, fine(r#"{"assistant_text": "You move on."}"#)]);
+        assert_eq!(outcome.text(), "You move on.");
+        assert_eq!(outcome.row()["state_summary"]["positions"]["pc_001"], "area_002");
+        let asked = outcome.bodies()[1]["messages"].to_string();
+        assert!(asked.contains("These calls are noted"), "{asked}");
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::io::{self, BufRead, IsTerminal, Read, StdinLock};
 
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
-use rustyline::{Config, Editor};
+use rustyline::{CompletionType, Config, Editor};
 
+use super::completion::PlayCompleter;
 use super::page::ScreenOptions;
 use crate::settings;
 
@@ -39,7 +40,7 @@ pub(super) fn at_terminal() -> bool {
 
 /// The source of lines.
 pub(super) enum Console {
-    Terminal(Box<Editor<(), DefaultHistory>>),
+    Terminal(Box<Editor<PlayCompleter, DefaultHistory>>),
     Pipe(StdinLock<'static>),
 }
 
@@ -50,8 +51,20 @@ impl Console {
             return Ok(Console::Pipe(io::stdin().lock()));
         }
         let config = Config::builder().max_history_size(HISTORY).map_err(failure)?;
-        let config = config.history_ignore_dups(true).map_err(failure)?.build();
-        Ok(Console::Terminal(Box::new(Editor::with_config(config).map_err(failure)?)))
+        let config = config.history_ignore_dups(true).map_err(failure)?;
+        let config = config.completion_type(CompletionType::List).build();
+        let mut editor = Editor::with_config(config).map_err(failure)?;
+        editor.set_helper(Some(PlayCompleter::default()));
+        Ok(Console::Terminal(Box::new(editor)))
+    }
+
+    /// Sets the names that Tab completes.
+    pub(super) fn complete_names(&mut self, names: Vec<String>) {
+        if let Console::Terminal(editor) = self
+            && let Some(completer) = editor.helper_mut()
+        {
+            completer.names = names;
+        }
     }
 
     pub(super) fn is_terminal(&self) -> bool {

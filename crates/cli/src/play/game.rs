@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use everturn::campaign::{self, CampaignError, CampaignWriter, PlayOutcome, Submission};
+use everturn::campaign::{
+    self, CampaignError, CampaignWriter, DiceExpression, PlayOutcome, Submission,
+};
 use everturn::format::SessionError;
 use everturn::model::{NewMark, SessionRef};
 use everturn::scan::SecretRules;
@@ -17,6 +19,7 @@ use super::live_narrator::LiveNarrator;
 use super::log_view;
 use super::page::{BlockStyle, PlayPage};
 use super::player_input::{COMMANDS, PlayerInput, parse_line, usage};
+use super::recall::Recall;
 use crate::atomic_file::ExistingFile;
 use crate::error::Error;
 use crate::output::count_noun;
@@ -38,11 +41,14 @@ pub(super) struct PlaySession<'n> {
     pub(super) campaign: CampaignWriter,
     pub(super) narrator: &'n mut dyn LiveNarrator,
     pub(super) guide: Guide,
+    pub(super) recall: Recall,
     pub(super) clock: fn() -> Timestamp,
     /// The last line, if it was not answered.
     pub(super) unanswered: Option<String>,
     /// The number of lines that failed.
     pub(super) failures: u64,
+    /// The number of rolls, which differ even within one tick of the clock.
+    pub(super) rolls: u64,
 }
 
 impl PlaySession<'_> {
@@ -112,6 +118,29 @@ impl PlaySession<'_> {
         Ok(lines)
     }
 
+    /// Returns the names that the player knows: the party, the places, and who and what is here.
+    pub(super) fn known_names(&self) -> Result<Vec<String>, Error> {
+        let campaign = self.campaign.campaign();
+        let mut names = campaign.party()?;
+        names.extend(campaign.areas()?.into_iter().map(|area| area.name));
+        let actor = campaign.active_actor()?.unwrap_or_default();
+        let here = campaign.characters()?.into_iter().find(|one| one.id == actor);
+        let here = here.and_then(|one| one.area).unwrap_or_default();
+        let state = campaign.state()?;
+        for kind in ["people", "items", "foes"] {
+            let all = state.value_at(&["everturn", "world", kind]);
+            for (_, one) in all.map(|all| all.children()).unwrap_or_default() {
+                let at = one.string_at(&["at"]).unwrap_or_default();
+                let is_hidden =
+                    one.value_at(&["hidden"]).is_some_and(|hidden| hidden.to_line() == "true");
+                if (at == here || at == actor) && !is_hidden {
+                    names.extend(one.string_at(&["name"]));
+                }
+            }
+        }
+        Ok(names)
+    }
+
     /// Handles a line. Only a failure that ends the game is an error.
     pub(super) fn line(&mut self, line: &str, page: &mut PlayPage) -> Result<NextStep, Error> {
         match parse_line(line) {
@@ -131,6 +160,7 @@ impl PlaySession<'_> {
                 self.guide.inventory(self.campaign.campaign(), who, page)?;
             }
             PlayerInput::Quest => self.guide.quest(self.campaign.campaign(), page)?,
+            PlayerInput::Roll(dice) => self.roll(dice, page),
             PlayerInput::Look => self.guide.scene(&mut self.campaign, page)?,
             PlayerInput::Map => self.guide.map(self.campaign.campaign(), page)?,
             PlayerInput::Party => self.guide.party(self.campaign.campaign(), page)?,
@@ -144,6 +174,19 @@ impl PlaySession<'_> {
             }
         }
         Ok(NextStep::Ask)
+    }
+
+    /// Rolls dice for the player. That is not a turn.
+    fn roll(&mut self, dice: &str, page: &mut PlayPage) {
+        match DiceExpression::parse(dice) {
+            Ok(dice) => {
+                let now = u64::try_from((self.clock)().as_nanosecond()).unwrap_or_default();
+                self.rolls += 1;
+                let rolled = dice.roll(now.wrapping_add(self.rolls << 32));
+                page.say(BlockStyle::Plain, rolled.to_string());
+            }
+            Err(error) => self.refuse(format!("{dice}: {error}"), page),
+        }
     }
 
     /// Runs a command that changes the campaign or writes a file.
@@ -227,6 +270,9 @@ impl PlaySession<'_> {
         let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default();
         let submission =
             Submission { user_input: input, actor: None, seed: seed ^ self.campaign.turn() };
+        if self.narrator.needs_recall() {
+            self.narrator.recall(self.recall.find(input, self.campaign.turn()));
+        }
         let played = self.campaign.submit(&submission, self.narrator, now);
         self.show_played(input, played, page)
     }

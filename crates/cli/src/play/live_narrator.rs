@@ -20,17 +20,32 @@ use everturn_export::columns::wrap_text;
 /// The maximum delay before Ctrl-C is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long the player waits before a hint about cancelling is shown.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long the player waits before a sign of life is shown, and how often it changes.
+const PATIENCE: Duration = Duration::from_millis(700);
+const FRAME: Duration = Duration::from_millis(200);
+const FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
 
 /// A narrator that may show its text while it arrives.
 pub(crate) trait LiveNarrator: Narrator {
     /// Returns whether the player has already seen this text.
     fn has_shown(&mut self, text: &str) -> bool;
+
+    /// Receives texts of earlier turns for the next request.
+    fn recall(&mut self, texts: Vec<String>);
+
+    /// Returns whether earlier turns are of use for it.
+    fn needs_recall(&self) -> bool;
 }
 
 impl LiveNarrator for EmbeddedNarrator {
     fn has_shown(&mut self, _: &str) -> bool {
+        false
+    }
+
+    // The world of the embedded narrator is stored.
+    fn recall(&mut self, _: Vec<String>) {}
+
+    fn needs_recall(&self) -> bool {
         false
     }
 }
@@ -61,6 +76,10 @@ pub(crate) struct RemoteNarrator {
     /// The text that has arrived, and the part that was shown.
     text: String,
     shown: String,
+    /// The texts of earlier turns for the next request.
+    recalled: Vec<String>,
+    /// Whether the sign of life is on the screen.
+    is_waiting_shown: bool,
 }
 
 impl RemoteNarrator {
@@ -71,8 +90,17 @@ impl RemoteNarrator {
         pressed: Arc<AtomicBool>,
     ) -> Result<RemoteNarrator, Error> {
         drop(args.build(seed, Box::new(|_| {}))?);
-        let (args, text, shown) = (args.clone(), String::new(), String::new());
-        Ok(RemoteNarrator { args, seed, asking: None, pressed, screen: None, text, shown })
+        Ok(RemoteNarrator {
+            args: args.clone(),
+            seed,
+            asking: None,
+            pressed,
+            screen: None,
+            text: String::new(),
+            shown: String::new(),
+            recalled: Vec::new(),
+            is_waiting_shown: false,
+        })
     }
 
     /// Shows text with these options while it arrives.
@@ -96,6 +124,7 @@ impl RemoteNarrator {
     }
 
     fn handle_event(&mut self, event: NarratorEvent) -> Option<Result<Answer, NarratorError>> {
+        self.clear_waiting();
         match event {
             NarratorEvent::Text(piece) => {
                 self.text.push_str(&piece);
@@ -103,9 +132,29 @@ impl RemoteNarrator {
             }
             NarratorEvent::Again => self.reset_shown(),
             NarratorEvent::Remark(warning) => Output::status(&warning),
-            NarratorEvent::Done(answer) => return Some(answer),
+            NarratorEvent::Done(answer) => {
+                if answer.is_err() && !self.shown.is_empty() {
+                    send("\n");
+                    self.shown.clear();
+                }
+                return Some(answer);
+            }
         }
         None
+    }
+
+    /// Shows that the narrator is waited for.
+    fn show_waiting(&mut self, since: Duration) {
+        let count = usize::try_from(since.as_millis() / FRAME.as_millis()).unwrap_or(0);
+        let frame = FRAMES.get(count % FRAMES.len()).copied().unwrap_or_default();
+        send(&format!("\r{frame} the narrator is thinking; Ctrl-C cancels\u{1b}[K"));
+        self.is_waiting_shown = true;
+    }
+
+    fn clear_waiting(&mut self) {
+        if std::mem::take(&mut self.is_waiting_shown) {
+            send("\r\u{1b}[K");
+        }
     }
 
     /// Discards the text shown so far.
@@ -171,8 +220,9 @@ impl Narrator for RemoteNarrator {
             None => start(self.args.clone(), self.seed),
         };
         let gone = || NarratorError::passing("the narrator stopped");
-        asking.questions.send(request.to_owned_request()).map_err(|_| gone())?;
-        let (start, mut told) = (Instant::now(), false);
+        let question = request.to_owned_request().with_recalled(self.recalled.clone());
+        asking.questions.send(question).map_err(|_| gone())?;
+        let start = Instant::now();
         loop {
             match asking.events.recv_timeout(POLL_INTERVAL) {
                 Ok(event) => {
@@ -186,15 +236,14 @@ impl Narrator for RemoteNarrator {
             }
             if self.pressed.swap(false, Ordering::SeqCst) {
                 // Later events are ignored: the next request gets a thread of its own.
+                self.clear_waiting();
                 if !self.shown.is_empty() {
                     send("\n");
                 }
                 return Err(NarratorError::passing("the request was cancelled"));
             }
-            if !told && self.text.is_empty() && self.screen.is_some() && start.elapsed() > PATIENCE
-            {
-                told = true;
-                Output::status("(the narrator is thinking; Ctrl-C cancels)");
+            if self.text.is_empty() && self.screen.is_some() && start.elapsed() > PATIENCE {
+                self.show_waiting(start.elapsed());
             }
         }
     }
@@ -211,6 +260,14 @@ impl LiveNarrator for RemoteNarrator {
         }
         self.show(true);
         send("\n");
+        true
+    }
+
+    fn recall(&mut self, texts: Vec<String>) {
+        self.recalled = texts;
+    }
+
+    fn needs_recall(&self) -> bool {
         true
     }
 }

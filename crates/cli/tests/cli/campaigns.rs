@@ -167,3 +167,37 @@ fn a_turn_of_a_megabyte_and_one_of_control_characters_are_kept_as_they_are() {
     let (_, shown, _) = everturn(root, &["show", "camp_0001", "--turns", "2"], "");
     assert!(!shown.contains(|character: char| character.is_control() && character != '\n'));
 }
+
+#[test]
+fn an_upgrade_keeps_both_directions_and_can_be_rewound() {
+    let dir = campaign();
+    let root = dir.path();
+    let go = |from: &str, to: &str| {
+        let args =
+            serde_json::json!({"actor_id": "pc_001", "from_area_id": from, "to_area_id": to});
+        let call = serde_json::json!({"id": "c", "tool": "move", "args": args});
+        let output = serde_json::json!({"assistant_text": "You go.", "tool_calls": [call]});
+        serde_json::json!({"user_input": "go", "outputs": [output]}).to_string() + "\n"
+    };
+    let (code, said, error) =
+        everturn(root, &["campaign", "replay-outputs", "camp_0001"], &go("area_001", "area_002"));
+    assert_eq!(code, 0, "{said} {error}");
+    assert_eq!(everturn(root, &["campaign", "upgrade", "camp_0001"], "").0, 0);
+    let (code, again, _) = everturn(root, &["campaign", "upgrade", "camp_0001", "--json"], "");
+    assert_eq!((code, again.trim()), (0, r#"{"session":"camp_0001","upgraded":false}"#));
+    let back = serde_json::json!({"id": "c", "tool": "move", "args": {"to_area_id": "area_001"}});
+    let take = serde_json::json!({"id": "d", "tool": "inventory_add", "args": {"item_id": "lamp"}});
+    let output = serde_json::json!({"assistant_text": "You go back.", "tool_calls": [back, take]});
+    let line = serde_json::json!({"user_input": "back", "outputs": [output]}).to_string() + "\n";
+    let (code, said, error) = everturn(root, &["campaign", "replay-outputs", "camp_0001"], &line);
+    assert_eq!(code, 0, "{error}");
+    let row: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let summary = &row["row"]["state_summary"];
+    assert_eq!(summary["positions"]["pc_001"], "area_001", "{said}");
+    assert_eq!(summary["inventories"]["pc_001"]["lamp"], 1, "{said}");
+    assert_eq!(everturn(root, &["check", "camp_0001"], "").0, 0);
+    let (_, before, _) = everturn(root, &["state", "camp_0001", "--turn", "1", "--json"], "");
+    assert!(before.contains("\"actors\""), "the upgrade belongs to turn 1: {before}");
+    let (_, before, _) = everturn(root, &["state", "camp_0001", "--turn", "0", "--json"], "");
+    assert!(!before.contains("\"actors\""), "{before}");
+}

@@ -378,3 +378,106 @@ fn through_a_pipe_a_model_that_is_down_ends_with_1_and_nothing_is_written() {
     assert!(printed.contains("stands there as it was when\nthe last of them"), "{printed}");
     assert_eq!(rows(dir.path()), ["I light a torch."]);
 }
+
+/// Returns the document of the first campaign.
+fn document(dir: &Path) -> serde_json::Value {
+    let file = dir.join("storage/campaigns/camp_0001/campaign.json");
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn the_wizard_asks_and_an_empty_line_takes_the_default() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut everturn = command(dir.path());
+    everturn.args(["play", "--wizard", "--root", "storage"]);
+    let output = run(everturn, "9\n3\nde\nAnn\na smith\n-\nschau dich um\n/quit\n");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    assert!(printed.contains("Enter a number from 1 to 5."), "{printed}");
+    let made = document(dir.path());
+    assert_eq!(made["everturn"]["title"], "Die Laternenanzünder");
+    assert_eq!(made["selected"]["party_character_ids"], serde_json::json!(["Ann"]));
+    assert_eq!(made["everturn"]["characters"]["Ann"]["description"], "a smith");
+    assert!(printed.contains("erlischt eine Laterne"), "the opening scene tells the premise");
+    assert_eq!(made["everturn"]["world"]["language"], "de");
+    let dir = tempfile::tempdir().unwrap();
+    let mut everturn = command(dir.path());
+    everturn.args(["play", "--wizard", "--root", "storage"]);
+    run(everturn, "");
+    let made = document(dir.path());
+    assert_eq!(made["everturn"]["title"], "The Salt Coast");
+    assert_eq!(made["selected"]["party_character_ids"], serde_json::json!(["Mira", "Joss"]));
+}
+
+#[test]
+fn presets_cards_and_lorebooks_begin_a_story() {
+    let dir = tempfile::tempdir().unwrap();
+    let card = r#"{"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Rem", "description": "{{char}} is a maid.",
+        "scenario": "A manor.", "character_book": {"entries": [{"keys": ["oni"], "content": "Oni have one horn.", "enabled": true}]}}}"#;
+    let book =
+        r#"{"entries": [{"keys": ["crown"], "content": "The crown is cursed.", "enabled": true}]}"#;
+    std::fs::write(dir.path().join("rem.json"), card).unwrap();
+    std::fs::write(dir.path().join("book.json"), book).unwrap();
+    let words = [
+        "play",
+        "--preset",
+        "deep-road",
+        "--rules",
+        "2",
+        "--card",
+        "rem.json",
+        "--lorebook",
+        "book.json",
+    ];
+    let mut everturn = command(dir.path());
+    everturn.args(words).args(["--root", "storage"]);
+    let output = run(everturn, "inventory\n");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let made = document(dir.path());
+    assert_eq!(made["everturn"]["title"], "The Deep Road");
+    assert_eq!(made["actors"]["Rem"]["hp"], 10);
+    let about = made["everturn"]["characters"]["Rem"]["description"].as_str().unwrap();
+    assert!(about.contains("Rem is a maid."), "{about}");
+    assert_eq!(made["everturn"]["lorebooks"].as_array().unwrap().len(), 2);
+    let mut everturn = command(dir.path());
+    everturn.args(["play", "--preset", "nonsense", "--root", "storage"]);
+    let output = run(everturn, "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("salt-coast"));
+}
+
+#[test]
+fn a_signal_leaves_the_terminal_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = on_terminal(dir.path(), &WORDS, &["Mira 10 hp", "SIGTERM"]);
+    assert_eq!(run.raw, serde_json::json!([false, true, false]), "{}", run.seen);
+    assert_eq!(run.exit, -15, "{}", run.seen);
+}
+
+#[test]
+fn tab_completes_commands_and_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let steps = ["Mira 10 hp", "/inv\t\r", "carries", "/quit\r"];
+    let run = on_terminal(dir.path(), &WORDS, &steps);
+    assert!(run.found.iter().all(|found| *found), "{:?}\n{}", run.found, run.seen);
+}
+
+#[test]
+fn values_of_the_wrong_kind_name_the_repair_command() {
+    let dir = tempfile::tempdir().unwrap();
+    through_a_pipe(dir.path(), "look\n");
+    let file = dir.path().join("storage/campaigns/camp_0001/campaign.json");
+    let mut wrong = document(dir.path());
+    wrong["hp"] = serde_json::json!([]);
+    std::fs::write(&file, wrong.to_string()).unwrap();
+    let mut everturn = command(dir.path());
+    everturn.args(WORDS);
+    let output = run(everturn, "attack\n");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("repair camp_0001"), "{said}");
+    let mut everturn = command(dir.path());
+    everturn.args(["repair", "camp_0001", "--root", "storage"]);
+    assert!(run(everturn, "").status.success());
+    assert_eq!(document(dir.path())["hp"], serde_json::json!({"Mira": 10, "Joss": 10}));
+}

@@ -9,6 +9,7 @@
 
 mod conflicts;
 mod crash;
+mod creation;
 mod damage;
 mod embedded;
 mod foreign;

@@ -1,5 +1,7 @@
 //! Creates campaigns: [`create`] with the parameters in [`NewCampaign`].
 
+mod parameters;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,14 +10,16 @@ use serde_json::{Map, Value, json};
 use super::document::CampaignDocument;
 use super::error::CampaignError;
 use super::lifecycle::archived;
+use super::log::OWN;
 use super::paths::{CampaignFile, archive_file, campaign_dir, campaign_id, campaign_number};
 use super::session::all_ids;
 use everturn_json::names::SessionId;
 use everturn_rpg::document_view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
 use everturn_rpg::generation::{Generation, RuleSet};
+use everturn_rpg::settings::default_settings;
 use everturn_rpg::stamp::stamp;
-use everturn_rpg::starter::{default_settings, new_actor, starter_map};
-use everturn_rpg::tools::default_allowlist;
+use everturn_rpg::starter::{new_actor, new_milestone, sized_map};
+use everturn_rpg::tools::{default_allowlist, known_tools};
 use everturn_session::trash;
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
 
@@ -37,7 +41,66 @@ pub struct NewCampaign {
     pub map: String,
     /// The generation of its document.
     pub generation: Generation,
+    /// The title; lists show the goal if there is none.
+    pub title: Option<String>,
+    /// The beginning of the story, for narrators.
+    pub premise: Option<String>,
+    /// The goal.
+    pub goal: Option<String>,
+    /// The tone of the story, for narrators.
+    pub tone: Option<String>,
+    /// The language of the story: a code or a name.
+    pub language: Option<String>,
+    /// What is known of members of the party; others have no description and the default hit points.
+    pub characters: Vec<NewCharacter>,
+    /// The map; empty for the default one. The party starts in the first area.
+    pub areas: Vec<NewArea>,
+    /// The number of areas of the default map.
+    pub map_size: Option<i64>,
+    /// The allowed tools; defaults to those of the rules.
+    pub allowlist: Option<Vec<String>>,
+    /// Lorebooks, for narrators that are models.
+    pub lorebooks: Vec<Value>,
 }
+
+/// A character of a new campaign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCharacter {
+    /// The ID.
+    pub id: String,
+    /// The name, if it is not the ID.
+    pub name: String,
+    /// A description for narrators.
+    pub description: String,
+    /// The hit points, which are also the most that the character can have.
+    pub hp: i64,
+}
+
+impl Default for NewCharacter {
+    fn default() -> NewCharacter {
+        let (id, name, description) = Default::default();
+        NewCharacter { id, name, description, hp: DEFAULT_HP }
+    }
+}
+
+/// An area of the map of a new campaign.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewArea {
+    /// The ID.
+    pub id: String,
+    /// The name.
+    pub name: String,
+    /// The description.
+    pub description: String,
+    /// The area that it belongs to, or empty.
+    pub parent: String,
+    /// The areas to which a road leads. Roads lead both ways under the first rules.
+    pub roads: Vec<String>,
+}
+
+/// The size of the smallest and of the largest default map.
+const LEAST_AREAS: i64 = 2;
+const MOST_AREAS: i64 = 1000;
 
 impl Default for NewCampaign {
     fn default() -> NewCampaign {
@@ -48,6 +111,16 @@ impl Default for NewCampaign {
             world: "world_001".to_owned(),
             map: "map_001".to_owned(),
             generation: Generation::First,
+            title: None,
+            premise: None,
+            goal: None,
+            tone: None,
+            language: None,
+            characters: Vec::new(),
+            areas: Vec::new(),
+            map_size: None,
+            allowlist: None,
+            lorebooks: Vec::new(),
         }
     }
 }
@@ -62,6 +135,16 @@ impl NewCampaign {
         let different: std::collections::BTreeSet<&String> = self.party.iter().collect();
         if different.len() < self.party.len() || self.party.iter().any(|id| id.trim().is_empty()) {
             return Err(CampaignError::input("the ids of a party must be distinct and not empty"));
+        }
+        if let Some(size) = self.map_size.filter(|size| *size < LEAST_AREAS || *size > MOST_AREAS) {
+            let what = format!("a map has {LEAST_AREAS} to {MOST_AREAS} areas, not {size}");
+            return Err(CampaignError::input(what));
+        }
+        let known = known_tools(self.generation.rules());
+        let is_unknown = |tool: &&String| !known.contains(&tool.as_str());
+        if let Some(tool) = self.allowlist.iter().flatten().find(is_unknown) {
+            let what = format!("unknown tool {tool:?}; the tools are {}", known.join(", "));
+            return Err(CampaignError::input(what));
         }
         Ok(self.skeleton(id, &stamp(now)))
     }
@@ -81,19 +164,26 @@ impl NewCampaign {
             "settings_snapshot": default_settings(rules),
             "settings_revision": 0,
             "allowlist": default_allowlist(rules),
-            "map": starter_map(generation),
+            "map": self.map_value(),
         });
         let Value::Object(fields) = &mut document else { return document };
         let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
-        let everybody = |value: Value| -> Value {
-            self.party.iter().map(|id| (id.clone(), value.clone())).collect::<Map<_, _>>().into()
+        if let Some(allowed) = &self.allowlist {
+            put("allowlist", json!(allowed));
+        }
+        let each = |value: &dyn Fn(&str) -> Value| -> Value {
+            self.party.iter().map(|id| (id.clone(), value(id))).collect::<Map<_, _>>().into()
         };
+        let everybody = |value: Value| each(&|_| value.clone());
+        let start = self.areas.first().map_or(FIRST_AREA, |area| &area.id);
         let facts = match rules {
-            RuleSet::First => {
-                [FIRST_AREA.into(), DEFAULT_HP.into(), DEFAULT_STATE.into()].map(everybody)
-            }
+            RuleSet::First => [
+                everybody(start.into()),
+                each(&|id| self.character(id).hp.into()),
+                everybody(DEFAULT_STATE.into()),
+            ],
             RuleSet::Second => {
-                put("actors", everybody(new_actor(FIRST_AREA)));
+                put("actors", each(&|id| self.actor_value(id, start)));
                 [(); 3].map(|()| json!({}))
             }
         };
@@ -106,28 +196,90 @@ impl NewCampaign {
         for (key, fact) in ["positions", "hp", "character_states"].into_iter().zip(facts) {
             put(key, fact);
         }
-        put("goal", json!({"text": "Define the main objective", "status": "active"}));
+        let goal = self.goal.as_deref().unwrap_or("Define the main objective");
+        put("goal", json!({"text": goal, "status": "active"}));
         put("milestone", new_milestone(rules));
         if rules == RuleSet::Second {
             put("lifecycle", json!({"ended": false, "reason": null, "ended_at": null}));
         }
         put("created_at", created.into());
+        let own = self.own_fields();
+        if !own.is_empty() {
+            put(OWN, own.into());
+        }
         document
     }
-}
 
-/// Returns the milestone of a new campaign.
-fn new_milestone(rules: RuleSet) -> Value {
-    match rules {
-        RuleSet::First => json!({"current": "intro", "last_advanced_turn": 0}),
-        RuleSet::Second => json!({
-            "current": "intro",
-            "last_advanced_turn": 0,
-            "turn_trigger_interval": 6,
-            "pressure": 0,
-            "pressure_threshold": 2,
-            "summary": "",
-        }),
+    fn character(&self, id: &str) -> NewCharacter {
+        let known = self.characters.iter().find(|character| character.id == id);
+        known.cloned().unwrap_or_default()
+    }
+
+    /// Returns an actor of the second rules.
+    fn actor_value(&self, id: &str, start: &str) -> Value {
+        let mut actor = new_actor(start);
+        if let Value::Object(fields) = &mut actor {
+            fields.insert("hp".to_owned(), self.character(id).hp.into());
+        }
+        actor
+    }
+
+    /// Returns the map in the form of the generation.
+    fn map_value(&self) -> Value {
+        if self.areas.is_empty() {
+            let size = self.map_size.and_then(|size| usize::try_from(size).ok());
+            return sized_map(self.generation, size.unwrap_or(2));
+        }
+        let mut areas = Map::new();
+        let mut connections = Vec::new();
+        for area in &self.areas {
+            let name = if area.name.is_empty() { &area.id } else { &area.name };
+            let parent = Some(area.parent.as_str()).filter(|parent| !parent.is_empty());
+            let mut value = json!({"id": area.id, "name": name, "parent_area_id": parent});
+            if let Value::Object(fields) = &mut value {
+                if !area.description.is_empty() || self.generation.rules() == RuleSet::Second {
+                    fields.insert("description".to_owned(), area.description.as_str().into());
+                }
+                if self.generation.has_one_way_roads() {
+                    fields.insert("reachable_area_ids".to_owned(), json!(area.roads));
+                }
+            }
+            areas.insert(area.id.clone(), value);
+            for to in &area.roads {
+                connections.push(json!({"from_area_id": area.id, "to_area_id": to}));
+            }
+        }
+        json!({"areas": areas, "connections": connections})
+    }
+
+    /// Returns what the documents of the program have no fields for.
+    fn own_fields(&self) -> Map<String, Value> {
+        let mut own = Map::new();
+        for (key, text) in [
+            ("title", &self.title),
+            ("premise", &self.premise),
+            ("tone", &self.tone),
+            ("language", &self.language),
+        ] {
+            if let Some(text) = text {
+                own.insert(key.to_owned(), text.as_str().into());
+            }
+        }
+        let characters: Map<String, Value> = self
+            .characters
+            .iter()
+            .map(|one| {
+                let about = json!({"name": one.name, "description": one.description, "hp": one.hp});
+                (one.id.clone(), about)
+            })
+            .collect();
+        if !characters.is_empty() {
+            own.insert("characters".to_owned(), characters.into());
+        }
+        if !self.lorebooks.is_empty() {
+            own.insert("lorebooks".to_owned(), self.lorebooks.clone().into());
+        }
+        own
     }
 }
 

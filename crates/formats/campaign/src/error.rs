@@ -7,7 +7,7 @@ use thiserror::Error;
 use everturn_archive::ArchiveError;
 use everturn_json::names::{FilePath, NameError, SessionId};
 use everturn_rpg::RulesError;
-use everturn_rpg::conflict::ConflictReport;
+use everturn_rpg::conflict_report::ConflictReport;
 use everturn_rpg::narrator::NarratorError;
 use everturn_session::impl_format_error;
 use everturn_store::StoreError;
@@ -88,7 +88,7 @@ pub enum CampaignError {
     #[error("the narrator did not answer; nothing was written, so the input can be sent again")]
     Narrator(#[from] NarratorError),
     /// Each answer of the narrator contradicted the state.
-    #[error("the narrator contradicted the state {} times; nothing was written", .report.retries + 1)]
+    #[error("the narrator contradicted the state {} times{}; nothing was written", .report.retries + 1, .report.last_words())]
     Conflicts {
         /// The conflicts of the last answer.
         report: ConflictReport,

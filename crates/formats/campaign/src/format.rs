@@ -13,6 +13,7 @@ use super::branch;
 use super::create::{NewCampaign, create};
 use super::error::CampaignError;
 use super::lifecycle::{CampaignStatus, archived};
+use super::log::OWN;
 use super::paths::{CampaignFile, archive_file, archives_dir, campaign_dir, campaigns_dir};
 use super::repair::{FileRepair, plan_repair, repair, undo_repair};
 use super::session::{Campaign, list};
@@ -20,7 +21,6 @@ use super::writer::CampaignWriter;
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_rpg::document_view::strings;
 use everturn_session::format::{
     Capabilities, EditableFormat, RepairMode, SessionEditor, SessionError, SessionFormat,
     SessionReader, error_chain, list_settled,
@@ -31,7 +31,7 @@ use everturn_session::model::{
 use everturn_session::repair::{RepairAction, RepairReport};
 use everturn_session::session_files::SessionFiles;
 use everturn_store::{Store, StoreError};
-use everturn_value::tree::{JsonTree, ValueKind};
+use everturn_value::tree::JsonTree;
 
 pub use editor::ScriptedTurn;
 
@@ -94,7 +94,10 @@ impl SessionFormat for CampaignFormat {
         };
         if let Ok(view) = campaign.view() {
             let goal = view.tree.string_at(&["goal", "text"]).unwrap_or_default();
-            if !goal.trim().is_empty() && goal != NO_GOAL {
+            let title = view.tree.string_at(&[OWN, "title"]).unwrap_or_default();
+            if !title.trim().is_empty() {
+                summary.title = title.trim().to_owned();
+            } else if !goal.trim().is_empty() && goal != NO_GOAL {
                 summary.title = goal.trim().to_owned();
             }
             summary.created = time(view.tree, "created_at");
@@ -182,7 +185,7 @@ impl EditableFormat for CampaignFormat {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
-        let id = create(store, &new_campaign(new)?, now)?;
+        let id = create(store, &NewCampaign::from_fields(new)?, now)?;
         self.edit(store, &place(&id))
     }
 
@@ -266,42 +269,6 @@ fn require_unarchived(place: &SessionRef) -> Result<(), SessionError> {
         return Err(SessionError::request(what));
     }
     Ok(())
-}
-
-/// Converts the common parameters of a new campaign: `party`, `actor`, `world` and `map`.
-fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
-    let mut campaign = NewCampaign::default();
-    if !new.id.is_empty() {
-        campaign.id = Some(SessionId::parse(&new.id)?);
-    }
-    for (key, value) in new.fields.children() {
-        let text = || {
-            let wrong =
-                || SessionError::request(format!("{key} is {}, not a string", value.kind()));
-            value.string_at::<&str>(&[]).ok_or_else(wrong)
-        };
-        match key.as_str() {
-            "id" | "sessionId" => {}
-            "actor" => campaign.actor = Some(text()?),
-            "world" => campaign.world = text()?,
-            "map" => campaign.map = text()?,
-            "party" => {
-                let party = strings(&value);
-                let all = value.len_at::<&str>(&[]);
-                if value.kind() != ValueKind::Array || all != Some(party.len()) {
-                    return Err(SessionError::request("party is not an array of strings"));
-                }
-                campaign.party = party;
-            }
-            _ => return Err(SessionError::request(format!("campaigns have no {key:?}"))),
-        }
-    }
-    if new.name.is_some() || new.config.is_some() {
-        return Err(SessionError::request(
-            "campaigns start without a name and with default settings",
-        ));
-    }
-    Ok(campaign)
 }
 
 impl From<CampaignError> for SessionError {

@@ -52,7 +52,7 @@ mod writer;
 
 pub use branch::{CampaignFork, fork};
 pub use check::check_dir;
-pub use create::{NewCampaign, create};
+pub use create::{NewArea, NewCampaign, NewCharacter, create};
 pub use error::CampaignError;
 pub use format::{CampaignFormat, FORMAT, ScriptedTurn};
 pub use history::StateAt;
@@ -67,13 +67,15 @@ pub use writer::{CampaignWriter, PlayOutcome, Submission};
 
 // The parts of the rules that occur in the interface of this crate.
 pub use everturn_rpg::briefing::{BriefingDetail, ToolNote};
-pub use everturn_rpg::conflict::{Conflict, ConflictKind, ConflictReport};
+pub use everturn_rpg::conflict_report::{Conflict, ConflictKind, ConflictReport};
 pub use everturn_rpg::dialog::DialogType;
 pub use everturn_rpg::embedded::EmbeddedNarrator;
 pub use everturn_rpg::generation::{Generation, RuleSet};
 pub use everturn_rpg::narrator::{
-    Narrator, NarratorError, NarratorOutput, NarratorRequest, OwnedRequest, RecordedNarrator,
+    DocumentChange, Narrator, NarratorError, NarratorOutput, NarratorRequest, OwnedRequest,
+    RecordedNarrator,
 };
 pub use everturn_rpg::player_view::{Area, Character};
+pub use everturn_rpg::roll::{DiceError, DiceExpression, DiceRoll};
 pub use everturn_rpg::settings::{MOST_CHECKPOINTS, SETTINGS, Setting, SettingKind, settings};
 pub use everturn_rpg::turn::MAX_RETRIES;

@@ -42,6 +42,8 @@ pub(crate) enum ChangeKind {
     Turn,
     Settings,
     Actor,
+    /// The document was upgraded to later rules.
+    Upgrade,
     Undo,
     /// Undone turns that are back, or another version of a turn.
     Redo,
@@ -50,11 +52,12 @@ pub(crate) enum ChangeKind {
 }
 
 impl ChangeKind {
-    const ALL: [ChangeKind; 7] = [
+    const ALL: [ChangeKind; 8] = [
         ChangeKind::Base,
         ChangeKind::Turn,
         ChangeKind::Settings,
         ChangeKind::Actor,
+        ChangeKind::Upgrade,
         ChangeKind::Undo,
         ChangeKind::Redo,
         ChangeKind::Repaired,
@@ -66,6 +69,7 @@ impl ChangeKind {
             ChangeKind::Turn => "turn",
             ChangeKind::Settings => "settings",
             ChangeKind::Actor => "actor",
+            ChangeKind::Upgrade => "upgrade",
             ChangeKind::Undo => "undo",
             ChangeKind::Redo => "redo",
             ChangeKind::Repaired => "mended",

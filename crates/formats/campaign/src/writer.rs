@@ -19,6 +19,7 @@ use everturn_rpg::draft::CampaignDraft;
 use everturn_rpg::narrator::{Narrator, NarratorOutput};
 use everturn_rpg::settings;
 use everturn_rpg::turn::{self, PlayedTurn};
+use everturn_rpg::upgrade::upgrade;
 use everturn_session::format::SessionError;
 use everturn_session::marks::MarkDocument;
 use everturn_session::model::{Mark, NewMark};
@@ -320,6 +321,15 @@ impl CampaignWriter {
         draft.set(&["selected", "active_actor_id"], actor)?;
         let changed = draft.has_changed();
         self.store_draft(ChangeKind::Actor, draft)?;
+        Ok(changed)
+    }
+
+    /// Upgrades a campaign of the first rules to the second ones. Returns whether that is a change.
+    pub fn upgrade(&mut self) -> Result<bool, CampaignError> {
+        self.refresh()?;
+        let mut draft = CampaignDraft::new(self.campaign.state()?.clone());
+        let changed = upgrade(&mut draft)?;
+        self.store_draft(ChangeKind::Upgrade, draft)?;
         Ok(changed)
     }
 

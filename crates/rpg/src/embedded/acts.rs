@@ -1,10 +1,13 @@
 //! Turns the player's intent into an answer: [`answer`] tells a [`StoryTurn`].
 
 mod advice;
+mod examine;
 mod fight;
 mod journal;
+mod listing;
 mod look;
 mod quest;
+mod scene;
 mod talk;
 mod things;
 mod travel;
@@ -25,6 +28,7 @@ pub(super) fn answer(turn: &mut StoryTurn<'_>, input: &str) {
     }
     let parsed = understand(turn.pack, input);
     let is_unknown = parsed.intent == Intent::Mention
+        && scene::entities_here(turn).is_empty()
         && find(turn, &parsed.all_words(), Scope::Anything) == Match::Nothing
         && parsed.direction.is_none();
     if is_unknown {
@@ -95,7 +99,9 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         return;
     }
     turn.kind = dialog_type_of(parsed.intent);
-    perform(turn, parsed, input, offer);
+    if !scene::act(turn, parsed) {
+        perform(turn, parsed, input, offer);
+    }
 }
 
 /// Returns the dialog type of the answer to an intent.
@@ -122,8 +128,8 @@ fn dialog_type_of(intent: Intent) -> DialogType {
 fn perform(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str) {
     match parsed.intent {
         Intent::Look => look::around(turn),
-        Intent::Examine => look::examine(turn, parsed),
-        Intent::Search => look::search(turn, parsed),
+        Intent::Examine => examine::examine(turn, parsed),
+        Intent::Search => examine::search(turn, parsed),
         Intent::Listen => look::listen(turn),
         Intent::Ways => travel::ways(turn),
         Intent::Go if !offer.is_empty() && says_only_it(turn, parsed) => travel::go_to(turn, offer),
@@ -164,7 +170,7 @@ fn perform(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &
             turn.takes_time = true;
             turn.tell_optional("waited", &Slots::new());
             turn.tell_optional("time", &Slots::new());
-            look::list(turn);
+            listing::list(turn);
         }
         Intent::Yes if !offer.is_empty() => travel::go_to(turn, offer),
         Intent::Yes => simple(turn, "yes_what"),
@@ -190,7 +196,7 @@ fn says_only_it(turn: &StoryTurn<'_>, parsed: &ParsedInput) -> bool {
 /// Tells a sentence, or the place if there is none left.
 fn simple(turn: &mut StoryTurn<'_>, phrase: &str) {
     if !turn.tell_optional(phrase, &Slots::new()) && !turn.tell_optional("time", &Slots::new()) {
-        look::list(turn);
+        listing::list(turn);
     }
 }
 
@@ -206,7 +212,7 @@ fn mention(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str) {
     match find(turn, &said, Scope::Anything) {
         Match::One(Target::Exit(area)) => travel::go_to(turn, &area),
         Match::One(Target::Person(_) | Target::Member(_)) => talk::speak(turn, parsed, input),
-        Match::One(target) => look::examine_target(turn, &target),
+        Match::One(target) => examine::examine_target(turn, &target),
         Match::Several(targets) => ask_which(turn, &targets),
         Match::Nothing if travel::known_place(turn, &said).is_some() => travel::go(turn, parsed),
         Match::Nothing if talk::answers_name(turn, &said) => {}
@@ -243,7 +249,7 @@ fn not_here(turn: &mut StoryTurn<'_>, said: &[String]) {
     turn.kind = DialogType::ActionPrompt;
     let name = quotable(&said.join(" ")).map_or_else(|| "…".to_owned(), |name| short(&name));
     turn.status("missing", capitalized(&name));
-    look::list(turn);
+    listing::list(turn);
 }
 
 /// Finds one target, or answers that there is none or more than one.

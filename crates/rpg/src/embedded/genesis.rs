@@ -115,7 +115,7 @@ pub(super) fn materialize(turn: &mut StoryTurn<'_>) {
     for area in &neighbours {
         add_place(turn, view, area);
     }
-    assign_ways(turn, view, &here);
+    assign_ways(&mut turn.world, view, &here);
     place_sites(turn, view);
 }
 

@@ -4,10 +4,28 @@ use super::dice::Dice;
 use super::grammar::{Gender, Noun, Tongue};
 use super::intent::words;
 use super::lexicon::{LanguagePack, PlaceKind};
-use super::story::{quotable, short};
 use super::world::WorldRecord;
+use crate::conflict::is_harmless;
 use crate::document_view::CampaignView;
 use everturn_value::tree::JsonTree;
+
+/// The maximum length of a quoted name.
+const NAME_LENGTH: usize = 60;
+
+/// Returns a text of the campaign for use in an answer, or `None` if it could be taken for a claim.
+pub(super) fn quotable(text: &str) -> Option<String> {
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_plain = !text.chars().any(|c| c.is_control() || matches!(c, '{' | '}'));
+    (!text.is_empty() && is_plain && is_harmless(&text)).then_some(text)
+}
+
+pub(super) fn short(text: &str) -> String {
+    if text.chars().count() <= NAME_LENGTH {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(NAME_LENGTH).collect();
+    format!("{}…", start.trim_end())
+}
 
 /// Returns whether a name is generic. Campaigns made by the upstream program have such names.
 pub(super) fn is_generic(name: &str) -> bool {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::dice::Dice;
 use super::intent::Direction;
-use super::story::StoryTurn;
+use super::world::WorldRecord;
 use crate::document_view::{CampaignView, strings};
 
 /// Returns the direction of a way that is not stored yet.
@@ -84,25 +84,25 @@ fn roads_of(view: CampaignView<'_>) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Stores a direction for each way of an area; two ways never share one as long as there are enough.
-pub(super) fn assign_ways(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, area: &str) {
-    let seed = turn.world.seed;
+pub(super) fn assign_ways(world: &mut WorldRecord, view: CampaignView<'_>, area: &str) {
+    let seed = world.seed;
     for to in view.roads(area).into_iter().filter(|to| to != area && view.has_area(to)) {
-        let Some(place) = turn.world.places.get(area) else { return };
+        let Some(place) = world.places.get(area) else { return };
         if place.ways.contains_key(&to) {
             continue;
         }
         let taken: BTreeSet<usize> = place.ways.values().copied().collect();
-        let back = turn.world.places.get(&to).and_then(|place| place.ways.get(area));
+        let back = world.places.get(&to).and_then(|place| place.ways.get(area));
         let wanted = back.map_or_else(
             || raw_direction(seed, area, &to),
             |back| Direction::new(*back).opposite().number(),
         );
         let free = (0..Direction::COUNT).map(|step| (wanted + step * 3) % Direction::COUNT);
         let chosen = free.clone().find(|number| !taken.contains(number)).unwrap_or(wanted);
-        if let Some(place) = turn.world.places.get_mut(area) {
+        if let Some(place) = world.places.get_mut(area) {
             place.ways.insert(to.clone(), chosen);
         }
-        if let Some(other) = turn.world.places.get_mut(&to)
+        if let Some(other) = world.places.get_mut(&to)
             && !other.ways.contains_key(area)
         {
             let back = Direction::new(chosen).opposite().number();

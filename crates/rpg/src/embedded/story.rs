@@ -10,10 +10,10 @@ use super::grammar::{Gender, Noun, Slots, Tongue};
 use super::intent::Direction;
 use super::lexicon::{LanguagePack, TableEntry};
 use super::naming;
+pub(super) use super::naming::{quotable, short};
 use super::roads;
 use super::voice::Voice;
 use super::world::{FoeRecord, GONE, ItemRecord, PersonRecord, WorldRecord};
-use crate::conflict::is_harmless;
 use crate::dialog::DialogType;
 use crate::document_view::{CampaignView, DEFAULT_HP};
 use crate::draft::tree_of;
@@ -44,24 +44,6 @@ pub(super) struct StoryTurn<'a> {
     /// The hit points of characters after the calls so far.
     hp: BTreeMap<String, i64>,
     rolls: u64,
-}
-
-/// The maximum length of a quoted name.
-const NAME_LENGTH: usize = 60;
-
-/// Returns a text of the campaign for use in an answer, or `None` if it could be taken for a claim.
-pub(super) fn quotable(text: &str) -> Option<String> {
-    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_plain = !text.chars().any(|c| c.is_control() || matches!(c, '{' | '}'));
-    (!text.is_empty() && is_plain && is_harmless(&text)).then_some(text)
-}
-
-pub(super) fn short(text: &str) -> String {
-    if text.chars().count() <= NAME_LENGTH {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(NAME_LENGTH).collect();
-    format!("{}…", start.trim_end())
 }
 
 impl<'a> StoryTurn<'a> {
@@ -218,7 +200,8 @@ impl<'a> StoryTurn<'a> {
         self.hp.insert(character.to_owned(), after);
         let name = self.member(character);
         if character == self.actor() {
-            let slots = Slots::new().text("n", after.to_string()).text("m", DEFAULT_HP.to_string());
+            let most = self.view.most_hp(character).to_string();
+            let slots = Slots::new().text("n", after.to_string()).text("m", most);
             self.status_phrase("hurt", "you_points", &slots);
         } else {
             let slots = Slots::new().noun("p", &name).text("n", after.to_string());
@@ -263,7 +246,9 @@ impl<'a> StoryTurn<'a> {
     pub(super) fn member(&self, actor: &str) -> Noun {
         let met = self.view.tree.string_at(&["actors", actor, "meta", "character_id"]);
         let met = met.as_deref().and_then(|name| name.split(',').next());
-        let name = met.filter(|name| !name.trim().is_empty()).unwrap_or(actor);
+        let given = self.view.tree.string_at(&["everturn", "characters", actor, "name"]);
+        let given = given.as_deref().filter(|name| !name.trim().is_empty());
+        let name = met.filter(|name| !name.trim().is_empty()).or(given).unwrap_or(actor);
         let name = quotable(name).filter(|name| name.chars().count() <= 40);
         let name = name.unwrap_or_else(|| self.pack.label("stranger").to_owned());
         self.proper(&name)

@@ -12,6 +12,8 @@ pub(super) enum ServerStep {
     Reply(u16, &'static str, String),
     /// Sends the pieces of a text as events, and ends the stream properly.
     Stream(Vec<String>),
+    /// Sends the pieces of a text with pauses.
+    Slow(Vec<String>),
     /// Sends a first event, and the rest after a signal.
     Gated(String, Receiver<()>, String),
     /// Sends this and closes, as if there were more to come.
@@ -111,6 +113,14 @@ fn serve(mut stream: TcpStream, step: ServerStep, told: &Sender<String>) {
             send("data: {\"choices\": [{\"delta\": {}, \"finish_reason\": \"stop\"}]}\n\n")
                 .unwrap();
             send("data: {\"choices\": [], \"usage\": {}}\n\ndata: [DONE]\n\n").unwrap();
+        }
+        ServerStep::Slow(pieces) => {
+            send(STREAM).unwrap();
+            for piece in pieces {
+                std::thread::sleep(Duration::from_millis(30));
+                send(&event(&piece)).unwrap();
+            }
+            send("data: [DONE]\n\n").unwrap();
         }
         ServerStep::Gated(first, gate, rest) => {
             send(STREAM).unwrap();

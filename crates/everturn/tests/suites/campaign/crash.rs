@@ -98,6 +98,12 @@ const OPS: &[Op] = &[
     },
     |store| turn(store, answer("", &[step("area_001", "area_002")])),
     |store| Ok(repair(store, &id("camp_0001"), at(4)).map(drop)?),
+    |store| {
+        let mut campaign = on(store)?;
+        campaign.upgrade()?;
+        Ok(campaign.release()?)
+    },
+    |store| turn(store, answer("", &[("inventory_add", json!({"item_id": "lamp"}))])),
     |store| mark(store, "stairs"),
     |store| {
         let mut campaign = on(store)?;

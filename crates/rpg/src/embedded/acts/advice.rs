@@ -5,8 +5,7 @@ use super::super::grammar::{Slots, Tongue};
 use super::super::intent::ParsedInput;
 use super::super::resolve::is_same_word;
 use super::super::story::StoryTurn;
-use super::look;
-use crate::document_view::DEFAULT_HP;
+use super::{listing, look};
 use crate::roll::DiceExpression;
 
 /// Returns what the actor carries, as text.
@@ -39,8 +38,8 @@ pub(super) fn inventory(turn: &mut StoryTurn<'_>) {
 /// Shows the hit points of the party, and where its members are.
 pub(super) fn status(turn: &mut StoryTurn<'_>) {
     let actor = turn.actor();
-    let slots =
-        Slots::new().text("n", turn.hp_of(actor).to_string()).text("m", DEFAULT_HP.to_string());
+    let (points, most) = (turn.hp_of(actor), turn.view.most_hp(actor));
+    let slots = Slots::new().text("n", points.to_string()).text("m", most.to_string());
     turn.status_phrase("hurt", "you_points", &slots);
     for member in turn.view.party().into_iter().filter(|member| member != actor) {
         let slots = Slots::new()
@@ -93,7 +92,7 @@ pub(super) fn suggest(turn: &mut StoryTurn<'_>) {
 pub(super) fn help(turn: &mut StoryTurn<'_>) {
     suggest(turn);
     turn.status("rules_label", turn.pack.label("rule_0"));
-    look::list(turn);
+    listing::list(turn);
 }
 
 /// Explains the rules that the words ask for.

@@ -5,9 +5,8 @@ use super::super::intent::{Intent, ParsedInput};
 use super::super::resolve::{Match, Scope, Target, find, find_among, noun_of};
 use super::super::story::StoryTurn;
 use super::super::world::GONE;
-use super::{ask_which, look, not_here, quest, simple};
+use super::{ask_which, listing, not_here, quest, simple};
 use crate::dialog::DialogType;
-use crate::document_view::DEFAULT_HP;
 
 /// What a blow must reach.
 const HIT: i64 = 11;
@@ -268,7 +267,7 @@ pub(super) fn break_away(turn: &mut StoryTurn<'_>) -> bool {
 
 /// Gives back hit points, up to the most that one can have.
 pub(super) fn recover(turn: &mut StoryTurn<'_>, character: &str, most: i64) {
-    let missing = DEFAULT_HP.saturating_sub(turn.hp_of(character));
+    let missing = turn.view.most_hp(character).saturating_sub(turn.hp_of(character));
     if missing > 0 {
         turn.change_hp(character, most.min(missing), "rest and care");
     }
@@ -281,7 +280,7 @@ pub(super) fn rest(turn: &mut StoryTurn<'_>) {
         let slots = Slots::new().noun("x", &turn.foe_noun(&foe));
         return turn.tell("rest_foe", &slots);
     }
-    let is_hurt = turn.hp_of(turn.actor()) < DEFAULT_HP;
+    let is_hurt = turn.hp_of(turn.actor()) < turn.view.most_hp(turn.actor());
     simple(turn, if is_hurt && turn.may("hp_delta") { "rested" } else { "fresh" });
     let gain = turn.roll(3) + 1;
     let actor = turn.actor();
@@ -300,7 +299,7 @@ pub(super) fn tend(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         }
         Match::Several(targets) => return ask_which(turn, &targets),
         Match::Nothing if said.is_empty() => {
-            let hurt = |id: &String| turn.hp_of(id) < DEFAULT_HP;
+            let hurt = |id: &String| turn.hp_of(id) < turn.view.most_hp(id);
             match turn.members_here().into_iter().find(hurt) {
                 Some(member) => member,
                 None => return rest(turn),
@@ -312,14 +311,15 @@ pub(super) fn tend(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     turn.takes_time = true;
     let slots = Slots::new().noun("p", &turn.member(&member));
     let (hp, state) = (turn.hp_of(&member), turn.view.state(&member));
+    let most = turn.view.most_hp(&member);
     let can_be_helped = matches!(state.as_str(), "alive" | "dying");
-    if hp >= DEFAULT_HP || !can_be_helped || !turn.may("hp_delta") {
+    if hp >= most || !can_be_helped || !turn.may("hp_delta") {
         return turn.tell("no_tend", &slots);
     }
     turn.tell("tended", &slots);
     // A dying character always gets back on their feet.
     let least = if hp < 1 { 1_i64.saturating_sub(hp) } else { 1 };
-    let gain = turn.roll(3).max(least).min(DEFAULT_HP.saturating_sub(hp));
+    let gain = turn.roll(3).max(least).min(most.saturating_sub(hp));
     turn.change_hp(&member, gain, "tended by a companion");
     turn.world.slips.remove(&member);
 }
@@ -353,7 +353,7 @@ pub(super) fn lie_low(turn: &mut StoryTurn<'_>, intent: Intent) {
             turn.tell_optional("get_up", &Slots::new());
             turn.world.slips.remove(actor);
         }
-        return look::list(turn);
+        return listing::list(turn);
     }
     turn.world.slips.insert(actor.to_owned(), slips + 1);
     let slots = Slots::new().text("n", (slips + 1).to_string());

@@ -1,9 +1,20 @@
 //! The journal of the quest: the goal, what is done, and the next step.
 
+use super::super::genesis::own_goal;
 use super::super::grammar::{Noun, Slots};
-use super::super::story::StoryTurn;
+use super::super::story::{StoryTurn, quotable};
 use super::super::world::GONE;
-use super::quest::goal_text;
+
+/// Returns the goal as it can be quoted.
+pub(super) fn goal_text(turn: &StoryTurn<'_>) -> Option<String> {
+    let own = own_goal(turn.view).filter(|_| turn.world.quest.id == "own");
+    let text = match own {
+        Some(goal) => quotable(&goal)?,
+        None => turn.pack.quest(&turn.world.quest.id).map(|quest| quest.text("goal").to_owned())?,
+    };
+    let text = text.trim_end_matches(['.', '!']).to_owned();
+    (!text.is_empty()).then_some(text)
+}
 
 /// Returns which of the steps are done.
 pub(super) fn done(turn: &StoryTurn<'_>) -> [bool; 7] {

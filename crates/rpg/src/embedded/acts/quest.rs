@@ -8,20 +8,9 @@ use super::super::resolve::is_same_word;
 use super::super::story::{StoryTurn, quotable};
 use super::{fight, journal};
 
-/// Returns the goal as it can be quoted.
-pub(super) fn goal_text(turn: &StoryTurn<'_>) -> Option<String> {
-    let own = own_goal(turn.view).filter(|_| turn.world.quest.id == "own");
-    let text = match own {
-        Some(goal) => quotable(&goal)?,
-        None => turn.pack.quest(&turn.world.quest.id).map(|quest| quest.text("goal").to_owned())?,
-    };
-    let text = text.trim_end_matches(['.', '!']).to_owned();
-    (!text.is_empty()).then_some(text)
-}
-
 /// Returns the slots that texts of the quest use.
 fn slots(turn: &StoryTurn<'_>, speaker: &str) -> Slots {
-    let goal = goal_text(turn).unwrap_or_else(|| "…".to_owned());
+    let goal = journal::goal_text(turn).unwrap_or_else(|| "…".to_owned());
     let mut slots = Slots::new().noun("p", &turn.person_noun(speaker)).text("goal", goal);
     if let Some(entry) = turn.pack.quest(&turn.world.quest.id) {
         slots = slots.noun("o", &entry.name);

@@ -9,7 +9,7 @@ use super::super::resolve::{
     Match, Scope, Target, find, find_among, is_same_word, noun_of, words_beside,
 };
 use super::super::story::{StoryTurn, quotable, short};
-use super::{ask_which, fight, look, not_here, quest, simple};
+use super::{ask_which, fight, listing, not_here, quest, simple};
 
 /// Returns the only person or companion who could be meant.
 pub(super) fn only_listener(turn: &StoryTurn<'_>) -> Option<Target> {
@@ -413,5 +413,5 @@ fn ask_to_join(turn: &mut StoryTurn<'_>, person: &str) {
     } else if let Some(known) = turn.world.people.get_mut(person) {
         known.follows = true;
     }
-    look::list(turn);
+    listing::list(turn);
 }

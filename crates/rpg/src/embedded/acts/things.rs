@@ -5,7 +5,7 @@ use super::super::intent::ParsedInput;
 use super::super::resolve::{Match, Scope, Target, find, find_among, noun_of, words_beside};
 use super::super::story::StoryTurn;
 use super::super::world::GONE;
-use super::{ask_which, fight, look, not_here, one, quest, talk};
+use super::{ask_which, examine, fight, not_here, one, quest, talk};
 
 fn object(turn: &StoryTurn<'_>, target: &Target) -> Slots {
     Slots::new().noun("o", &noun_of(turn, target))
@@ -315,7 +315,7 @@ pub(super) fn read(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
                 false => turn.tell("read", &slots),
             }
         }
-        Target::Scenery(..) | Target::Obstacle => look::examine_target(turn, &target),
+        Target::Scenery(..) | Target::Obstacle => examine::examine_target(turn, &target),
         _ => turn.tell("no_read", &slots),
     }
 }

@@ -8,7 +8,7 @@ use super::super::intent::{Direction, ParsedInput};
 use super::super::resolve::{Match, Scope, Target, find, is_same_word};
 use super::super::roads;
 use super::super::story::StoryTurn;
-use super::{ask_which, fight, look, not_here};
+use super::{ask_which, examine, fight, listing, look, not_here};
 use crate::dialog::DialogType;
 use crate::document_view::CampaignView;
 use crate::generation::{Generation, RuleSet};
@@ -19,7 +19,7 @@ const MOST_WAYS: usize = 5;
 
 /// Lists the ways.
 pub(super) fn ways(turn: &mut StoryTurn<'_>) {
-    turn.status("ways", look::way_list(turn));
+    turn.status("ways", listing::way_list(turn));
     if turn.may("move_options") && turn.view.has_area(&turn.here) {
         let args = json!({"actor_id": turn.actor()});
         turn.call("move_options", &args, "the player asks where to go");
@@ -54,9 +54,9 @@ pub(super) fn go(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         None => match find(turn, &said, Scope::Anything) {
             // Going to a person or a thing means turning to it.
             Match::One(target @ (Target::Person(_) | Target::Member(_))) => {
-                look::examine_target(turn, &target);
+                examine::examine_target(turn, &target);
             }
-            Match::One(target) => look::examine_target(turn, &target),
+            Match::One(target) => examine::examine_target(turn, &target),
             _ => not_here(turn, &said),
         },
     }
@@ -103,7 +103,7 @@ pub(super) fn towards(turn: &mut StoryTurn<'_>, direction: Direction) {
             turn.kind = DialogType::ActionPrompt;
             let slots = Slots::new().text("dir", turn.direction_name(direction));
             turn.tell_optional("nodirection", &slots);
-            turn.status("ways", look::way_list(turn));
+            turn.status("ways", listing::way_list(turn));
         }
         several => ask_which(turn, several),
     }
@@ -149,7 +149,7 @@ pub(super) fn flee(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
             return onward(turn);
         }
         turn.tell_optional("no_flee", &Slots::new());
-        return turn.status("ways", look::way_list(turn));
+        return turn.status("ways", listing::way_list(turn));
     }
     let last = turn.world.came_from.get(turn.actor()).cloned();
     let exits = turn.exits();
@@ -158,7 +158,7 @@ pub(super) fn flee(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         Some((_, area)) => go_to(turn, &area.clone()),
         None => {
             turn.takes_time = true;
-            turn.status("ways", look::way_list(turn));
+            turn.status("ways", listing::way_list(turn));
         }
     }
 }
@@ -272,7 +272,7 @@ pub(super) fn explore(turn: &mut StoryTurn<'_>) {
     let Some(area) = made else {
         turn.kind = DialogType::ResolutionSummary;
         turn.tell_optional("nonew", &Slots::new());
-        return turn.status("ways", look::way_list(turn));
+        return turn.status("ways", listing::way_list(turn));
     };
     let direction =
         turn.world.places.get(&turn.here).and_then(|place| place.ways.get(&area).copied());
@@ -312,7 +312,7 @@ fn new_area(turn: &mut StoryTurn<'_>) -> Option<String> {
     for area in &made {
         genesis::add_place(turn, after, area);
     }
-    roads::assign_ways(turn, after, &here);
+    roads::assign_ways(&mut turn.world, after, &here);
     genesis::place_sites(turn, after);
     made.first().cloned()
 }
