@@ -1,6 +1,7 @@
 //! `everturn mcp`: serves sessions to an agent on stdin and stdout, and shows how agents are configured for that.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -46,6 +47,10 @@ Examples:
         /// Offer tools that change sessions
         #[arg(long)]
         allow_writes: bool,
+
+        /// The program that the client starts; default: this one
+        #[arg(long, value_name = "PATH")]
+        program: Option<PathBuf>,
     },
 }
 
@@ -105,9 +110,10 @@ impl McpClient {
 fn install(
     context: &mut Context,
     client: McpClient,
-    allow_writes: bool,
+    (program, allow_writes): (Option<&Path>, bool),
 ) -> Result<Exit, EarlyExit> {
-    let program = std::env::current_exe().map_err(|cause| {
+    let program = program.map_or_else(std::env::current_exe, |program| Ok(program.to_owned()));
+    let program = program.map_err(|cause| {
         Error::new(Exit::Request, "the path of this program is unknown").caused_by(cause)
     })?;
     let root = context.named_root().map(|root| root.to_string_lossy().into_owned());
@@ -129,8 +135,9 @@ fn report(record: &AuditRecord) {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    if let Some(McpCommand::Install { client, allow_writes }) = &args.what {
-        return install(context, *client, *allow_writes || args.allow_writes);
+    if let Some(McpCommand::Install { client, allow_writes, program }) = &args.what {
+        let allow_writes = *allow_writes || args.allow_writes;
+        return install(context, *client, (program.as_deref(), allow_writes));
     }
     let options = ServeOptions {
         address: ServeAddress::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
