@@ -292,15 +292,15 @@ impl CatalogSearch {
     }
 }
 
-/// Opens a listed session for reading, also if it was moved since. Returns `None` if it no longer exists, if it is in
-/// an archive, or if its source is not among these.
+/// Opens a listed session for reading, also if it was moved since. Returns `None` if it no longer exists, or if its
+/// source is not among these.
 pub fn open_session(
     sources: &[SessionSource],
     session: &CatalogSession,
 ) -> Result<Option<Box<dyn SessionReader>>, SessionError> {
     Ok(match search::open_session(sources, session)? {
         ListedSession::Open(_, reader) => Some(reader),
-        ListedSession::Archived | ListedSession::Gone => None,
+        ListedSession::Gone => None,
     })
 }
 

@@ -67,8 +67,6 @@ pub struct SearchResults {
     pub is_current: bool,
     /// Sessions that could not be read, if sessions were read instead of the index.
     pub left_out: Vec<LeftOut>,
-    /// The number of sessions in archives, which were not read, if sessions were read instead of the index.
-    pub archived: usize,
 }
 
 /// An index that is ready for queries.

@@ -100,13 +100,6 @@ pub struct CatalogListing {
 }
 
 impl CatalogSession {
-    /// Returns whether the session is in an archive, which is not searched.
-    pub(crate) fn is_archived(&self, sources: &[SessionSource]) -> bool {
-        let source = sources.get(self.source);
-        let layout = source.and_then(|source| source.layout(self.summary.layout));
-        layout.is_some_and(|layout| layout.archived(&self.summary.session).is_some())
-    }
-
     /// Returns whether the session passes the filters of a query.
     pub(crate) fn matches_query(&self, query: &Query, root: &Path) -> bool {
         query.sessions.iter().all(|filter| self.passes_filter(filter, root) != filter.absent)

@@ -62,8 +62,6 @@ pub struct UpdateReport {
     pub bytes: u64,
     /// Sessions that could not be read to the end.
     pub left_out: Vec<LeftOut>,
-    /// The number of sessions in archives, which are not searched.
-    pub archived: usize,
     /// Whether another process is updating the index, so that nothing was done.
     pub is_busy: bool,
     /// Why the whole index was rebuilt, if it was.
@@ -111,9 +109,7 @@ pub(crate) fn update_index(
     let failed_before = failed_opens();
     let mut ledger = std::mem::take(&mut opened.ledger);
     let gone = missing_sessions(&ledger, sources, sessions);
-    let is_archived = |session: &&CatalogSession| session.is_archived(sources);
-    let archived = sessions.iter().filter(is_archived).count();
-    let numbered = || sessions.iter().enumerate().filter(|(_, session)| !is_archived(session));
+    let numbered = || sessions.iter().enumerate();
     let mut jobs: Vec<UpdateJob<'_>> =
         numbered().filter_map(|session| plan_job(&mut ledger, sources, session, now)).collect();
     let again: HashSet<usize> = jobs.iter().map(|job| job.at).collect();
@@ -124,8 +120,7 @@ pub(crate) fn update_index(
     });
     let reason = || ReadProblem::from("is damaged".to_owned());
     let left_out = known.map(|(session, _)| LeftOut { session, reason: reason() }).collect();
-    let mut done =
-        UpdateReport { removed: gone.len(), left_out, archived, ..UpdateReport::default() };
+    let mut done = UpdateReport { removed: gone.len(), left_out, ..UpdateReport::default() };
     if jobs.is_empty() && gone.is_empty() {
         opened.ledger = ledger;
         return Ok(done);
@@ -167,7 +162,6 @@ pub(crate) fn update_index(
         let read = work.index_session(&job, sources, &mut tell)?;
         done.read += 1;
         done.bytes += read.bytes;
-        done.archived += usize::from(read.is_archived);
         done.left_out.extend(read.problem.map(|reason| LeftOut { session: job.at, reason }));
         before += job.bytes;
     }
@@ -194,8 +188,6 @@ struct ReadOutcome {
     bytes: u64,
     /// Why it could not be read to the end.
     problem: Option<ReadProblem>,
-    /// Whether it was archived since it was listed.
-    is_archived: bool,
 }
 
 impl IndexUpdate<'_> {
@@ -218,10 +210,6 @@ impl IndexUpdate<'_> {
         };
         let (place, reader) = match open_session(sources, job.session) {
             Ok(ListedSession::Open(place, reader)) => (place, reader),
-            Ok(ListedSession::Archived) => {
-                self.remove_session(&job.key);
-                return Ok(ReadOutcome { is_archived: true, ..ReadOutcome::default() });
-            }
             Ok(ListedSession::Gone) => {
                 self.remove_session(&job.key);
                 return Ok(ReadOutcome::default());
@@ -266,7 +254,7 @@ impl IndexUpdate<'_> {
         if self.uncommitted >= COMMIT {
             self.commit()?;
         }
-        Ok(ReadOutcome { bytes, problem, is_archived: false })
+        Ok(ReadOutcome { bytes, problem })
     }
 
     /// Records that a session cannot be read as it is.

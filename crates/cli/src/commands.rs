@@ -2,6 +2,7 @@
 //!
 //! A new command is a file, its `mod` line, and its line in the registry.
 
+mod adopt;
 mod append;
 mod archive;
 mod branches;
@@ -146,6 +147,7 @@ registry! {
     "Keep safe" {
         Check => check,
         Repair => repair,
+        Adopt => adopt,
         Scan => scan,
         Scrub => scrub,
         Seal => seal,

@@ -33,7 +33,8 @@ pub(crate) struct FoundSession {
 /// How often the lookup is repeated for a session that was moved before it could be opened.
 pub(crate) const MOVE_TRIES: usize = 10;
 
-/// Resolves a turn: its number, the ID of an entry, or the ID or name of a mark.
+/// Resolves a turn: its number, the ID of an entry, the ID or name of a mark, or the ID of a scene, which means its first
+/// turn.
 pub(crate) fn resolve_turn(reader: &dyn SessionReader, name: &str) -> Result<u64, Error> {
     if let Ok(number) = name.parse::<u64>() {
         return Ok(number);
@@ -48,11 +49,15 @@ pub(crate) fn resolve_turn(reader: &dyn SessionReader, name: &str) -> Result<u64
     if let Some(turn) = reader.turn_of(name)? {
         return Ok(turn);
     }
+    let (outline, _) = reader.outline()?;
+    if let Some(scene) = outline.scenes.iter().find(|scene| scene.id == name) {
+        return Ok(scene.first);
+    }
     let what = match marks.iter().filter(named).count() {
-        0 | 1 => format!("there is no turn, entry or mark {name:?}"),
+        0 | 1 => format!("there is no turn, entry, mark or scene {name:?}"),
         count => format!("{name:?} is the name of {count} marks"),
     };
-    Err(Error::new(Exit::Request, what).hint("everturn mark list SESSION shows the marks"))
+    Err(Error::new(Exit::Request, what).hint("everturn show SESSION --toc lists marks and scenes"))
 }
 
 impl FoundSession {

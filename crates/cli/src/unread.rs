@@ -11,12 +11,11 @@ pub(crate) struct UnreadSessions {
     action: &'static str,
     /// The path and the reason of each unreadable session.
     unreadable: Vec<(String, ReadProblem)>,
-    archived: u64,
 }
 
 impl UnreadSessions {
     pub(crate) fn new(action: &'static str) -> UnreadSessions {
-        UnreadSessions { action, unreadable: Vec::new(), archived: 0 }
+        UnreadSessions { action, unreadable: Vec::new() }
     }
 
     /// Adds a session that could not be read. Only the first reason of each path counts.
@@ -24,11 +23,6 @@ impl UnreadSessions {
         if self.unreadable.iter().all(|(known, _)| *known != path) {
             self.unreadable.push((path, reason));
         }
-    }
-
-    /// Adds sessions in archives, which are left out by design.
-    pub(crate) fn add_archived(&mut self, count: u64) {
-        self.archived += count;
     }
 
     /// Names the sessions on stderr. Returns the exit status if any could not be read.
@@ -40,10 +34,6 @@ impl UnreadSessions {
         if !self.unreadable.is_empty() {
             let count = count_noun(self.unreadable.len() as u64, "session", "sessions");
             Output::status(&format!("{count} could not be read"));
-        }
-        if self.archived > 0 {
-            let count = count_noun(self.archived, "archived session", "archived sessions");
-            Output::status(&format!("not {action}: {count}; see: everturn unarchive --help"));
         }
         let is_busy = self.unreadable.iter().all(|(_, reason)| reason.is_busy);
         let exit = if is_busy { Exit::Busy } else { Exit::Damaged };

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::registry;
-use everturn_session::archived;
 use everturn_session::format::{Operation, SessionError, SessionFormat, Transition, error_chain};
 use everturn_session::model::SessionRef;
 use everturn_store::Store;
@@ -175,7 +174,7 @@ pub fn last_activity(
 ) -> Option<Timestamp> {
     let told = layout.summary(store, place).ok().and_then(|summary| summary.updated);
     let last = || -> Result<Option<Timestamp>, SessionError> {
-        let reader = archived::open_reader(store, layout, place)?;
+        let reader = layout.open(store, place)?;
         let turn = *reader.turns()?.end();
         let mut entries = reader.entries(turn..=turn)?;
         let mut time = None;

@@ -17,7 +17,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use everturn_json::names::FilePath;
-use everturn_session::archived;
 use everturn_session::format::{SessionError, SessionFormat};
 use everturn_session::model::SessionRef;
 use everturn_store::overlay::{FileChanges, OverlayStore};
@@ -55,7 +54,7 @@ fn read_records(
     layout: &dyn SessionFormat,
     place: &SessionRef,
 ) -> Result<SessionDigests, SessionError> {
-    SessionDigests::read(&*archived::open_reader(store, layout, place)?)
+    SessionDigests::read(&*layout.open(store, place)?)
 }
 
 /// Seals a session in its present state. If a sealed record has changed, nothing is done.

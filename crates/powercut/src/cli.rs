@@ -49,9 +49,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "SECONDS", default_value_t = 6)]
     seconds: u64,
 
-    /// The number of rounds to run in parallel
-    #[arg(long, value_name = "N", default_value = "3")]
-    jobs: NonZero<usize>,
+    /// The number of rounds to run in parallel: by default three for each processor, since they wait for the disk half of
+    /// the time
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
 
     /// The directory for recordings of rounds with failures
     #[arg(long, value_name = "DIR", default_value = "target/powercut")]
@@ -121,7 +122,7 @@ impl Cli {
         let tallies = Mutex::new(systems.iter().map(|s| (s.name, Tally::default())).collect());
         let queue = Mutex::new(jobs);
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.jobs.get())
+            let workers: Vec<_> = (0..self.job_count())
                 .map(|_| scope.spawn(|| self.work(&shared, &queue, &tallies)))
                 .collect();
             let died = || Err(PowercutError::Recording("a worker died".to_owned()));
@@ -131,6 +132,11 @@ impl Cli {
             tallies.into_inner().unwrap_or_else(PoisonError::into_inner);
         report::print(out, &tallies).map_err(cannot("print the report"))?;
         Ok(tallies.iter().all(|(_, tally)| tally.failed == 0 && tally.all() > 0))
+    }
+
+    fn job_count(&self) -> usize {
+        let processors = || thread::available_parallelism().map_or(1, NonZero::get);
+        self.jobs.map_or_else(|| 3 * processors(), NonZero::get)
     }
 
     fn only(&self) -> Result<(Option<String>, Option<usize>), PowercutError> {

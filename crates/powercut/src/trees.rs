@@ -1,5 +1,6 @@
 //! Files below a directory, as trees of checksums.
 
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -69,9 +70,55 @@ pub(crate) fn all_stand_somewhere(
     directory: &Path,
     words: &[&String],
 ) -> Result<bool, PowercutError> {
-    let mut missing: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    let mut missing: HashSet<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    let lengths: BTreeSet<usize> = missing.iter().map(|word| word.len()).collect();
+    let prefix = common_prefix(words);
     visit(directory, "", &mut |_, content| {
-        missing.retain(|word| !content.windows(word.len()).any(|window| window == *word));
+        let mut rest = content.as_slice();
+        // The words of a session begin alike, so a file is read once for all of them.
+        while !missing.is_empty() && !rest.is_empty() {
+            let may_start = prefix.first().is_none_or(|byte| rest.first() == Some(byte));
+            if may_start && rest.starts_with(prefix) {
+                for word in lengths.iter().filter_map(|length| rest.get(..*length)) {
+                    missing.remove(word);
+                }
+            }
+            rest = rest.get(1..).unwrap_or_default();
+        }
     })?;
     Ok(missing.is_empty())
+}
+
+/// Returns the bytes with which all words begin.
+fn common_prefix<'w>(words: &[&'w String]) -> &'w [u8] {
+    let Some((first, others)) = words.split_first() else { return &[] };
+    let first = first.as_bytes();
+    let common =
+        |word: &&String| first.iter().zip(word.bytes()).take_while(|(a, b)| **a == *b).count();
+    let length = others.iter().map(common).min().unwrap_or(first.len());
+    first.get(..length).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_in_whatever_file_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("below")).unwrap();
+        fs::write(dir.path().join("a"), "gan1x0 \\ngan2x00").unwrap();
+        fs::write(dir.path().join("below/b"), "other gagan10x").unwrap();
+        let stand = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            all_stand_somewhere(dir.path(), &words.iter().collect::<Vec<_>>()).unwrap()
+        };
+        assert!(stand(&[]));
+        assert!(stand(&["gan1x0", "gan2x0", "gan10x"]));
+        assert!(stand(&["gan1x0", "other"]), "words without a common beginning");
+        assert!(stand(&["gan10x"]));
+        for missing in ["gan3x0", "gan1x00", "gan10x0"] {
+            assert!(!stand(&[missing]) && !stand(&["gan1x0", missing]), "{missing}");
+        }
+    }
 }

@@ -80,31 +80,15 @@ impl EmbeddedNarrator {
     /// stored name is generic, as in new campaigns.
     #[must_use]
     pub fn place_name(&self, campaign: &JsonTree, area: &str) -> String {
-        let view = CampaignView::new(campaign);
-        let world = self.world(campaign);
-        let pack = LanguagePack::of(Tongue::parse(&world.language).unwrap_or(Tongue::English));
-        let noun = naming::place_noun(pack, &world, view, area);
-        match pack.tongue {
-            Tongue::English => {
-                Slots::new().noun("l", &noun).fill("x {l.n}").trim_start_matches("x ").to_owned()
-            }
-            Tongue::German => noun.bare().trim_matches(['„', '“']).to_owned(),
-        }
+        self.atlas(campaign).place_name(area)
     }
 
-    /// Returns the direction in which one area lies from another, such as `north`, in the language of the world.
+    /// Returns the names and directions of all places of a campaign.
     #[must_use]
-    pub fn direction(&self, campaign: &JsonTree, from: &str, to: &str) -> &'static str {
+    pub fn atlas<'c>(&self, campaign: &'c JsonTree) -> WorldAtlas<'c> {
         let world = self.world(campaign);
         let pack = LanguagePack::of(Tongue::parse(&world.language).unwrap_or(Tongue::English));
-        let stored = world.places.get(from).and_then(|place| place.ways.get(to)).copied();
-        let back = || {
-            let back = world.places.get(to)?.ways.get(from)?;
-            Some(Direction::new(*back).opposite().number())
-        };
-        let number =
-            stored.or_else(back).unwrap_or_else(|| roads::raw_direction(world.seed, from, to));
-        pack.variants("directions").get(number % Direction::COUNT).map_or("", String::as_str)
+        WorldAtlas { view: CampaignView::new(campaign), world, pack }
     }
 
     /// Returns the stored world, or one that only has a seed.
@@ -156,6 +140,40 @@ impl EmbeddedNarrator {
         let mut plain = NarratorOutput::text(pack.label("plain"));
         plain.dialog_type = Some(DialogType::ActionPrompt.as_str().to_owned());
         Ok(plain)
+    }
+}
+
+/// The places of a campaign. The stored world is read once, however many places are asked for.
+pub struct WorldAtlas<'c> {
+    view: CampaignView<'c>,
+    world: WorldRecord,
+    pack: &'static LanguagePack,
+}
+
+impl WorldAtlas<'_> {
+    /// Returns the name of an area within a sentence.
+    #[must_use]
+    pub fn place_name(&self, area: &str) -> String {
+        let noun = naming::place_noun(self.pack, &self.world, self.view, area);
+        match self.pack.tongue {
+            Tongue::English => {
+                Slots::new().noun("l", &noun).fill("x {l.n}").trim_start_matches("x ").to_owned()
+            }
+            Tongue::German => noun.bare().trim_matches(['„', '“']).to_owned(),
+        }
+    }
+
+    /// Returns the direction in which one area lies from another, such as `north`, in the language of the world.
+    #[must_use]
+    pub fn direction(&self, from: &str, to: &str) -> &'static str {
+        let stored = self.world.places.get(from).and_then(|place| place.ways.get(to)).copied();
+        let back = || {
+            let back = self.world.places.get(to)?.ways.get(from)?;
+            Some(Direction::new(*back).opposite().number())
+        };
+        let number =
+            stored.or_else(back).unwrap_or_else(|| roads::raw_direction(self.world.seed, from, to));
+        self.pack.variants("directions").get(number % Direction::COUNT).map_or("", String::as_str)
     }
 }
 

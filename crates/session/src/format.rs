@@ -7,6 +7,7 @@
 //!
 //! A new format is a crate with one implementation, and a line in the registry of `everturn-maintenance`.
 
+mod archived;
 mod capabilities;
 mod editor;
 mod error;
@@ -20,13 +21,14 @@ use std::sync::Arc;
 use crate::model::{Dependencies, SessionListing, SessionRef, SessionSummary};
 use crate::session_files::SessionFiles;
 use everturn_json::finding::Finding;
-use everturn_json::names::FilePath;
+use everturn_json::names::{FilePath, Name};
 use everturn_store::{Store, StoreError, read_consistently, snapshot};
 
+pub use archived::unpack_to_memory;
 pub use capabilities::{
     BulkListing, Capabilities, DerivedData, EditableFormat, ExportLog, ExternalSessions,
-    FormatLifecycle, KeyedTurns, ListedSummary, Operation, RepairMode, SessionIndex, StoredTurn,
-    Transition,
+    FormatLifecycle, KeyedTurns, ListedSummary, Operation, RepairMode, SessionIndex, StateAdoption,
+    StoredTurn, Transition,
 };
 pub use editor::SessionEditor;
 pub use error::SessionError;
@@ -108,14 +110,34 @@ impl fmt::Debug for dyn SessionFormat + '_ {
 }
 
 impl dyn SessionFormat + '_ {
-    /// Reads the summary of a session from its metadata.
+    /// Reads the summary of a session from its metadata, also if it is archived.
     pub fn summary(
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<SessionSummary, SessionError> {
+        if let Some(inside) = self.archived(place) {
+            return self.archive_summary(store, place, &inside);
+        }
         let paths = self.snapshot_paths(place)?;
         read_consistently(store, &paths, |store| self.read_summary(store, place))
+    }
+
+    /// Reads the summary of an archived session. A damaged archive is still listed as one.
+    fn archive_summary(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        inside: &SessionRef,
+    ) -> Result<SessionSummary, SessionError> {
+        let mut summary = match unpack_archive(store, place, inside) {
+            Ok(held) => self.read_summary(&held, inside)?,
+            Err(error) if error.is_busy() => return Err(error),
+            Err(error) => self.unreadable_summary(place, &error),
+        };
+        summary.session = place.clone();
+        "archived".clone_into(&mut summary.status);
+        Ok(summary)
     }
 
     /// Lists all sessions with their summaries. An unreadable session does not hide the others: it is listed with a
@@ -182,12 +204,16 @@ impl dyn SessionFormat + '_ {
         summary
     }
 
-    /// Opens a session for reading, as of a point between two commits. Later commits are not visible.
+    /// Opens a session for reading, as of a point between two commits. Later commits are not visible. An archived session
+    /// is unpacked in memory.
     pub fn open(
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<Box<dyn SessionReader>, SessionError> {
+        if let Some(inside) = self.archived(place) {
+            return self.open_reader(&unpack_archive(store, place, &inside)?, &inside);
+        }
         self.open_reader(&snapshot(store, &self.snapshot_paths(place)?)?, place)
     }
 
@@ -218,6 +244,11 @@ impl dyn SessionFormat + '_ {
         self.capabilities().keys.ok_or_else(|| self.unsupported(Operation::Keys.as_str()))
     }
 
+    /// The adoption of edited state files, or an error that names the operation.
+    pub fn adoption(&self, operation: Operation) -> Result<&dyn StateAdoption, SessionError> {
+        self.capabilities().adoption.ok_or_else(|| self.unsupported(operation.as_str()))
+    }
+
     /// What it offers for sessions of another program, or an error that names the operation.
     pub fn external(&self, operation: Operation) -> Result<&dyn ExternalSessions, SessionError> {
         self.capabilities().external.ok_or_else(|| self.unsupported(operation.as_str()))
@@ -244,4 +275,13 @@ impl dyn SessionFormat + '_ {
             false => SessionError::Unsupported { layout, what },
         }
     }
+}
+
+/// Unpacks the archive of a session into memory.
+fn unpack_archive(
+    store: &Arc<dyn Store>,
+    place: &SessionRef,
+    inside: &SessionRef,
+) -> Result<Arc<dyn Store>, SessionError> {
+    unpack_to_memory(store, &place.path, &Name::parse(&place.id)?, &inside.path)
 }

@@ -11,8 +11,7 @@
 //! - [`repair`]: changes that keep every original and can be undone.
 //! - [`trash`], [`session_files`], [`marks`], [`keys`], [`quarantine`]: the trash, all files of a session, marks of
 //!   turns, idempotency keys, displaced bytes.
-//! - [`staging`], [`archiver`], [`archived`]: directories built out of sight, archives, archived sessions read in
-//!   memory.
+//! - [`staging`], [`archiver`]: directories built out of sight, archives.
 //!
 //! It depends on `everturn-store`, `everturn-archive` and `everturn-value`, and on no format.
 
@@ -39,5 +38,3 @@ pub mod quarantine;
 pub mod staging;
 
 pub mod archiver;
-
-pub mod archived;

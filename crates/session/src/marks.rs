@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use crate::format::SessionError;
 use crate::model::{Mark, MarkKind, NewMark};
+use crate::repair::find_objects;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name};
 use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, StoreError};
-use everturn_value::document::{Document, JsonStyle, PathSegment};
+use everturn_value::document::{Document, EditError, JsonStyle, PathSegment};
 
 /// The name of the document.
 pub const FILE: &str = "everturn.marks.json";
@@ -98,8 +99,27 @@ pub fn check_marks(
     Ok(findings)
 }
 
+/// Returns a damaged document with everything in it that is intact: each whole mark once, and the other members if the
+/// document can be parsed.
+pub fn repaired_marks(bytes: &[u8]) -> Result<Vec<u8>, EditError> {
+    let mut marks: Vec<Value> = Vec::new();
+    find_objects(bytes, |_, tree| {
+        let mark = tree.to_value().ok().filter(|value| parse_mark(value).is_some());
+        let is_mark = mark.is_some();
+        marks.extend(mark.filter(|mark| !marks.contains(mark)));
+        is_mark
+    });
+    let mut members = match serde_json::from_slice(bytes) {
+        Ok(Value::Object(members)) => members,
+        _ => serde_json::Map::new(),
+    };
+    members.insert("marks".to_owned(), Value::Array(marks));
+    let document = Document::new(&Value::Object(members), JsonStyle::PRETTY_RAW_LINE)?;
+    Ok(document.into_bytes())
+}
+
 /// A document with these marks.
-pub fn marks_document(marks: &[Value]) -> Result<Vec<u8>, everturn_value::document::EditError> {
+pub fn marks_document(marks: &[Value]) -> Result<Vec<u8>, EditError> {
     let document = Document::new(&json!({"marks": marks}), JsonStyle::PRETTY_RAW_LINE)?;
     Ok(document.into_bytes())
 }
@@ -226,6 +246,29 @@ fn parse_mark(value: &Value) -> Option<Mark> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repair_keeps_every_whole_mark() {
+        let mark =
+            |id: &str, turn| json!({"id": id, "kind": "bookmark", "name": "n", "turn": turn});
+        let marks = [mark("mark-1", 1), mark("mark-2", 2)];
+        let whole = String::from_utf8(marks_document(&marks).unwrap()).unwrap();
+        let kept = |text: &str| {
+            let repaired = repaired_marks(text.as_bytes()).unwrap();
+            let repaired: Value = serde_json::from_slice(&repaired).unwrap();
+            repaired["marks"].as_array().unwrap().clone()
+        };
+        assert_eq!(kept(&whole), marks);
+        assert_eq!(kept(&whole.replacen('[', "", 1)), marks);
+        assert_eq!(kept(&whole.replace("\"turn\": 1", "\"turn\": x")), [marks[1].clone()]);
+        assert_eq!(kept(&whole[..whole.len() - 12]), [marks[0].clone()]);
+        assert_eq!(kept("{\"marks\": [], \"marks\": 1}"), Vec::<Value>::new());
+        let other = repaired_marks(b"{\"own\": 7, \"marks\": [{\"id\": 1}]}").unwrap();
+        assert_eq!(
+            serde_json::from_slice::<Value>(&other).unwrap(),
+            json!({"own": 7, "marks": []})
+        );
+    }
 
     #[test]
     fn marks_of_later_turns_go_and_everything_else_stays() {

@@ -7,6 +7,7 @@ pub mod carried;
 mod extras;
 mod kind;
 mod mark;
+mod outline;
 mod usage;
 
 use std::cmp::Ordering;
@@ -21,6 +22,7 @@ use everturn_value::tree::JsonTree;
 pub use extras::{Attachment, EntryAction, EntryExtras};
 pub use kind::EntryKind;
 pub use mark::{Mark, MarkKind, NewMark};
+pub use outline::{SceneOutline, SessionEvent, SessionOutline, SnapshotOutline};
 pub use usage::{RecordCounts, SessionUsage, TokenUsage};
 
 /// A reference to a session: enough to open it, known without reading it.

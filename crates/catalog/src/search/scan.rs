@@ -20,10 +20,9 @@ pub(crate) fn scan_sessions(
     query: &Query,
     limit: usize,
 ) -> SearchResults {
-    let (mut left_out, mut archived) = (Vec::new(), 0);
+    let mut left_out = Vec::new();
     let mut all = |query: &Query| {
         left_out.clear();
-        archived = 0;
         let mut hits = Vec::new();
         let is_meant = |session: &CatalogSession| {
             let source = sources.get(session.source);
@@ -36,10 +35,6 @@ pub(crate) fn scan_sessions(
             let problem = match read {
                 Ok(ScanOutcome::Whole) => None,
                 Ok(ScanOutcome::Partial(problem)) => Some(problem.into()),
-                Ok(ScanOutcome::Archived) => {
-                    archived += 1;
-                    None
-                }
                 Err(error) => Some(ReadProblem::from(&error)),
             };
             left_out.extend(problem.map(|reason| LeftOut { session: at, reason }));
@@ -54,7 +49,7 @@ pub(crate) fn scan_sessions(
         found.hits = forgiving.as_ref().map(&mut all).unwrap_or_default();
         found.similar = forgiving.filter(|_| !found.hits.is_empty());
     }
-    (found.left_out, found.archived) = (left_out, archived);
+    found.left_out = left_out;
     found.hits.sort_by(newest_first);
     found.more = found.hits.len() > limit;
     found.hits.truncate(limit);
@@ -67,8 +62,6 @@ enum ScanOutcome {
     Whole,
     /// A part of it is unreadable, for this reason.
     Partial(String),
-    /// It is in an archive.
-    Archived,
 }
 
 /// Searches a session.
@@ -80,7 +73,6 @@ fn scan_session(
 ) -> Result<ScanOutcome, SessionError> {
     let reader = match open_session(sources, session)? {
         ListedSession::Open(_, reader) => reader,
-        ListedSession::Archived => return Ok(ScanOutcome::Archived),
         ListedSession::Gone => return Ok(ScanOutcome::Whole),
     };
     let begun = session.summary.created.or(session.summary.updated);

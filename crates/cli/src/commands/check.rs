@@ -37,7 +37,8 @@ Examples:
   everturn check --json sessions | jq -r .file | sort -u")]
 pub(crate) struct Args {
     /// The file or directory to check, or a session: its ID or a unique prefix, or `latest`;
-    /// default: all sources
+    /// default: all sources. The ID of a session is preferred to a file of that name; write ./NAME for
+    /// the file
     path: Option<PathBuf>,
 }
 
@@ -81,6 +82,14 @@ fn named(path: &Path, context: &mut Context) -> Result<Option<CheckTarget>, Erro
         Err(_) if !place.exists() => Ok(None),
         located => located.map(Some),
     }
+}
+
+/// Returns whether a name without a separator is the whole ID of a session. Then a file of that name in the working
+/// directory is meant only if it is written as a path, such as `./NAME`.
+fn is_session(path: &Path, context: &Context) -> bool {
+    let name = path.to_string_lossy();
+    let is_plain = !name.contains(['/', '\\']) && name != "." && name != "..";
+    is_plain && context.find_to_read(&name).is_ok_and(|found| found.place.id == name)
 }
 
 /// Returns the directory above `sessions` of a game session or of an agent's home, or above `campaigns` of a campaign, so
@@ -380,7 +389,7 @@ fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (checked, codes) = match &args.path {
         None => check_all(context)?,
-        Some(path) if path.exists() => {
+        Some(path) if path.exists() && !is_session(path, context) => {
             let place = locate(path)?;
             warn_of_weak_mounts(&place);
             match context.layout.clone() {

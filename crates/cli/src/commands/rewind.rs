@@ -9,6 +9,7 @@ use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::lifecycle::with_byte_progress;
 use crate::output::Output;
+use crate::sessions::resolve_turn;
 use crate::settings;
 
 /// Rewind a session to an earlier turn
@@ -19,6 +20,7 @@ use crate::settings;
 #[command(after_help = r#"Examples:
   everturn rewind session-abc123 40
   everturn rewind latest --turn 40
+  everturn rewind tale 'before the gate'
 
 Output with --json:
   {"session":"session-abc123","turn":40,"branch":"session-abc123-branch-57"}"#)]
@@ -26,9 +28,10 @@ pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// The turn to rewind to, which becomes the last turn
+    /// The turn to rewind to, which becomes the last turn: its number, a mark, an entry, or a scene,
+    /// which means its first turn
     #[arg(value_name = "TURN", required_unless_present = "turn")]
-    last: Option<u64>,
+    last: Option<String>,
 
     /// The same as TURN
     #[arg(long, value_name = "N", conflicts_with = "last")]
@@ -36,9 +39,12 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    // One of them is required.
-    let turn = args.turn.or(args.last).unwrap_or_default();
     let found = context.find_to_write(&args.session)?;
+    let turn = match &args.last {
+        Some(name) => resolve_turn(&*found.open()?, name)?,
+        // One of them is required.
+        None => args.turn.unwrap_or_default(),
+    };
     let store = found.root.store();
     let editing = found.editing(Operation::Rewind)?;
     let branch = with_byte_progress("copying", |progress| {

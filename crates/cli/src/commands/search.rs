@@ -123,7 +123,6 @@ fn update(collection: &mut SourceCollection, sessions: &CatalogListing) -> Updat
 /// Returns the sessions that were not fully searched.
 fn unread_sessions<'a>(
     left_out: impl Iterator<Item = &'a LeftOut>,
-    archived: usize,
     sessions: &CatalogListing,
     collection: &SourceCollection,
 ) -> UnreadSessions {
@@ -133,7 +132,6 @@ fn unread_sessions<'a>(
             unread.add(collection.shown(session), reason.clone());
         }
     }
-    unread.add_archived(archived as u64);
     unread
 }
 
@@ -291,8 +289,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     context.out.flush()?;
     print_findings(&sessions.findings);
     let left_out = left_out.iter().chain(&updated.left_out).chain(&found.left_out);
-    let archived = updated.archived.max(found.archived);
-    let unread = unread_sessions(left_out, archived, &sessions, &collection).report();
+    let unread = unread_sessions(left_out, &sessions, &collection).report();
     if found.more {
         Output::status(&format!("results are limited to {}; show more with --limit", args.limit));
     }

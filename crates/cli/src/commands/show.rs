@@ -1,11 +1,12 @@
 //! `everturn show`: prints the transcript of a session.
 
-use std::collections::BTreeMap;
+mod contents;
+
 use std::ops::RangeInclusive;
 
 use everturn::codelia::FULL_HISTORY;
-use everturn::format::{SessionError, SessionReader};
-use everturn::model::{Entry, EntryExtras, MarkKind, SessionBranch};
+use everturn::format::SessionError;
+use everturn::model::{Entry, EntryExtras, SessionBranch};
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
@@ -13,7 +14,7 @@ use crate::exit::Exit;
 use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::escape_controls;
-use crate::sessions::{FoundSession, resolve_turn};
+use crate::sessions::resolve_turn;
 use crate::turns::TurnRange;
 
 /// Print the entries of a session
@@ -27,6 +28,7 @@ use crate::turns::TurnRange;
   everturn show session-abc123#104
   everturn show latest --turns 240.. --json --raw
   everturn show tale --toc
+  everturn show tale --events quest_complete
   everturn show tale --from 'The temple'
   everturn show latest --branch 1af7fc5e
   everturn show 3f2a --full
@@ -49,9 +51,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", conflicts_with = "turns")]
     turn: Option<u64>,
 
-    /// Print the marks instead of the entries: chapters, and scenes with their events
+    /// Print the table of contents instead of the entries: marks, scenes and snapshots
     #[arg(long, conflicts_with_all = ["turns", "turn", "from", "raw"])]
     toc: bool,
+
+    /// Print the events of this type instead of the entries; `significant` for the significant ones
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["turns", "turn", "from", "raw", "toc"])]
+    events: Option<String>,
 
     /// Start at a mark, by its ID or name, or at an entry, by its ID
     #[arg(long, value_name = "MARK", conflicts_with_all = ["turns", "turn"])]
@@ -73,8 +79,9 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
 
-    /// Print the number of entries by kind, and of records by outcome
-    #[arg(long, conflicts_with_all = ["turns", "turn", "from", "raw", "toc"])]
+    /// Print the number of entries by kind and of records by outcome; in a game also of scenes,
+    /// snapshots, events and changes, and the play time
+    #[arg(long, conflicts_with_all = ["turns", "turn", "from", "raw", "toc", "events"])]
     stats: bool,
 }
 
@@ -143,81 +150,6 @@ pub(super) fn within(
     Ok(range)
 }
 
-/// Prints the marks as a table of contents.
-fn contents(
-    found: &FoundSession,
-    reader: &dyn SessionReader,
-    context: &mut Context,
-) -> Result<Exit, EarlyExit> {
-    let marks = reader.marks().map_err(|error| found.failed(error))?;
-    if marks.is_empty() && !context.json {
-        super::mark::mention_none(&found.place.id, None);
-    }
-    for mark in marks {
-        if context.json {
-            super::mark::print(context, &found.place.id, &mark)?;
-            continue;
-        }
-        let indent = match mark.kind {
-            MarkKind::Chapter => "",
-            MarkKind::Scene => "  ",
-            _ => "    ",
-        };
-        let line = format!("{indent}{}  [{}] {}", mark.name, mark.turn, mark.kind);
-        writeln!(context.out, "{}", escape_controls(&line).replace('\n', " "))?;
-    }
-    Ok(Exit::Success)
-}
-
-/// Prints the number of entries by kind, and the record counts.
-fn stats(
-    found: &FoundSession,
-    reader: &dyn SessionReader,
-    context: &mut Context,
-) -> Result<Exit, EarlyExit> {
-    let turns = reader.turns().map_err(|error| found.failed(error))?;
-    let last = *turns.end();
-    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-    let mut findings = reader.findings();
-    let mut entries = reader.entries(turns).map_err(|error| found.failed(error))?;
-    while let Some(entry) = entries.next() {
-        let entry = entry.map_err(|error| found.failed(error))?;
-        *kinds.entry(entry.kind.as_str().to_owned()).or_default() += 1;
-    }
-    let noticed = entries.take_findings();
-    print_findings(&noticed);
-    findings.extend(noticed);
-    let branches = reader.branches().map_err(|error| found.failed(error))?.len() as u64;
-    let total: u64 = kinds.values().sum();
-    if context.json {
-        let of_kind =
-            |object: JsonObject, (kind, count): (&String, &u64)| object.number(kind, *count);
-        let by_kind = kinds.iter().fold(JsonObject::new(), of_kind).close();
-        let mut object = JsonObject::new()
-            .text("id", &found.place.id)
-            .text("layout", found.layout.name())
-            .number("turns", last)
-            .number("entries", total)
-            .raw("kinds", &by_kind)
-            .number("branches", branches);
-        object = match reader.record_counts() {
-            Some(counts) => object.raw("records", &super::import::counts(counts)),
-            None => object.raw("records", "null"),
-        };
-        writeln!(context.out, "{}", object.close())?;
-        return Ok(exit_after(&findings));
-    }
-    let shown: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
-    writeln!(context.out, "turns: {last}; branches: {branches}")?;
-    let shown = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) };
-    let line = escape_controls(&format!("entries: {total}{shown}")).replace('\n', " ");
-    writeln!(context.out, "{line}")?;
-    if let Some(counts) = reader.record_counts() {
-        writeln!(context.out, "{}", super::stats::counts_line(counts))?;
-    }
-    Ok(exit_after(&findings))
-}
-
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (session, turn) = context.reference(&args.session)?;
     let (found, mut reader) = context.read_branch(session, args.branch.as_deref())?;
@@ -229,10 +161,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
     }
     if args.toc {
-        return contents(&found, &*reader, context);
+        return contents::print_contents(&found, &*reader, context);
     }
     if args.stats {
-        return stats(&found, &*reader, context);
+        return contents::print_stats(&found, &*reader, context);
+    }
+    if let Some(kind) = &args.events {
+        return contents::print_events(&found, &*reader, kind, context);
     }
     let mut turns = args.turns;
     if args.turn.is_some() {

@@ -20,6 +20,7 @@ use crate::sessions::resolve_turn;
   everturn state session-abc123 --turn 200 --scope player
   everturn state latest --json | jq .state.world.npcs
   everturn state tale --at msg-012
+  everturn state session-abc123 --at scene-004 --path world.npcs.luna
 
 Output with --json:
   {"session":"session-abc123","turn":200,"state":{"world":{…},"player":{…},"scene":null}}"#)]
@@ -31,13 +32,32 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     turn: Option<u64>,
 
-    /// Print the state after this entry: its ID, a mark, or the number of a turn
+    /// Print the state after this entry: its ID, a mark, the number of a turn, or a scene, which means
+    /// its first turn
     #[arg(long, value_name = "ENTRY", conflicts_with = "turn")]
     at: Option<String>,
 
     /// Only this part of the state, such as world, player or scene
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
+
+    /// Only the value at this path: keys with dots between them, starting with the scope, such as
+    /// world.npcs.luna; or a JSON array of keys
+    #[arg(long, value_name = "PATH", conflicts_with = "scope")]
+    path: Option<String>,
+}
+
+/// Returns the value at a path.
+fn value_at(state: &SessionState, path: &str) -> Result<JsonTree, Error> {
+    let keys: Vec<String> = match serde_json::from_str(path) {
+        Ok(keys) => keys,
+        Err(_) => path.split('.').map(str::to_owned).collect(),
+    };
+    let wanted = keys.first().map(String::as_str).unwrap_or_default();
+    let below: Vec<&str> = keys.iter().skip(1).map(String::as_str).collect();
+    scopes(state, Some(wanted))?;
+    let found = state.get(wanted).and_then(|tree| tree.value_at(&below));
+    found.ok_or_else(|| Error::new(Exit::Request, format!("the state has no value at {path:?}")))
 }
 
 /// Returns the requested scopes as members of one object.
@@ -64,16 +84,18 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     };
     let state = reader.state(turn).map_err(|error| found.failed(error))?;
     let scope = args.scope.as_deref();
+    let part = args.path.as_deref().map(|path| value_at(&state, path)).transpose()?;
     let object = scopes(&state, scope)?.close();
     if context.json {
-        let answer = JsonObject::new()
-            .text("session", &found.place.id)
-            .number("turn", state.turn)
-            .raw("state", &object);
+        let answer = JsonObject::new().text("session", &found.place.id).number("turn", state.turn);
+        let answer = match (&args.path, &part) {
+            (Some(path), Some(part)) => answer.text("path", path).tree("state", part),
+            _ => answer.raw("state", &object),
+        };
         writeln!(context.out, "{}", answer.close())?;
     } else {
-        let tree = match scope.and_then(|scope| state.get(scope)) {
-            Some(tree) => tree.clone(),
+        let tree = match part.or_else(|| state.get(scope?).cloned()) {
+            Some(tree) => tree,
             None => JsonTree::parse(object).map_err(|bad| {
                 Error::new(Exit::Internal, "the state is not JSON").caused_by(bad)
             })?,

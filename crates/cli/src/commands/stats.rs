@@ -104,7 +104,6 @@ fn everything(context: &mut Context) -> Result<UsageSum, Error> {
                     unread.add(path, reason);
                 }
             }
-            Ok(ListedSession::Archived) => unread.add_archived(1),
             // It was removed since it was listed.
             Ok(ListedSession::Gone) => sessions -= 1,
             Err(error) => {

@@ -159,7 +159,7 @@ impl PlaySession<'_> {
             PlayerInput::Inventory(who) => {
                 self.guide.inventory(self.campaign.campaign(), who, page)?;
             }
-            PlayerInput::Quest => self.guide.quest(self.campaign.campaign(), page)?,
+            PlayerInput::Quest => self.guide.quest(&mut self.campaign, page)?,
             PlayerInput::Roll(dice) => self.roll(dice, page),
             PlayerInput::Look => self.guide.scene(&mut self.campaign, page)?,
             PlayerInput::Map => self.guide.map(self.campaign.campaign(), page)?,

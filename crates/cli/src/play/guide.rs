@@ -173,9 +173,19 @@ impl Guide {
         Ok(())
     }
 
-    /// Shows the goal of the campaign.
-    pub(super) fn quest(&self, campaign: &Campaign, page: &mut PlayPage) -> Result<(), Error> {
-        let state = campaign.state()?;
+    /// Shows the goal of the campaign, and how far it has come.
+    pub(super) fn quest(
+        &self,
+        writer: &mut CampaignWriter,
+        page: &mut PlayPage,
+    ) -> Result<(), Error> {
+        let language = writer.state()?.string_at(&["everturn", "world", "language"]);
+        if let (Some(mut embedded), Some(language)) = (self.embedded, language) {
+            let asked = if language == "de" { "ziel" } else { "goal" };
+            page.say(BlockStyle::Plain, writer.preview(asked, &mut embedded)?.text);
+            return Ok(());
+        }
+        let state = writer.state()?;
         let said = |path: &[&str]| state.string_at(path).filter(|text| !text.trim().is_empty());
         let goal = said(&["goal", "text"]).unwrap_or_else(|| "There is no goal.".to_owned());
         page.say(BlockStyle::Strong, goal);
@@ -212,18 +222,17 @@ impl Guide {
             }
         }
         let state = campaign.state()?;
+        let atlas = self.embedded.as_ref().map(|embedded| embedded.atlas(state));
         let id = |at: usize| areas.get(at).map(|area: &Area| area.id.as_str());
         let way = |from: usize, to: usize| -> Option<String> {
-            let way = self.embedded.as_ref()?.direction(state, id(from)?, id(to)?);
-            Some(way.to_owned())
+            Some(atlas.as_ref()?.direction(id(from)?, id(to)?).to_owned())
         };
         // Only the names of places that are drawn are needed.
-        let name = |at: usize| match (&self.embedded, areas.get(at)) {
-            (Some(_), Some(area)) => {
-                self.label(campaign, &area.id).unwrap_or_else(|_| area.id.clone())
-            }
-            (None, Some(area)) => area.name.strip_prefix("the ").unwrap_or(&area.name).to_owned(),
-            (_, None) => String::new(),
+        let name = |at: usize| {
+            let Some(area) = areas.get(at) else { return String::new() };
+            let name = atlas.as_ref().map(|atlas| atlas.place_name(&area.id));
+            let name = name.unwrap_or_else(|| area.name.clone());
+            name.strip_prefix("the ").unwrap_or(&name).to_owned()
         };
         for (look, line) in (AreaMap { places: &places, name: &name, way: &way }).draw() {
             page.draw(look, line);

@@ -139,25 +139,35 @@ fn a_search_that_cannot_write_the_index_reads_the_sessions() {
 }
 
 #[test]
-fn archived_sessions_are_counted_and_are_not_damaged() {
+fn archived_sessions_are_listed_shown_searched_and_counted() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
     two_games(root);
     assert!(everturn(root, &["complete", "s1"], "").status.success());
     assert!(everturn(root, &["archive", "s1"], "").status.success());
+    let run = |words: &[&str]| {
+        let output = everturn(root, words, "");
+        let (found, told) = texts(&output);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {told}");
+        assert!(!told.contains("archived"), "{words:?}: {told}");
+        found
+    };
     // What was recorded about files that have just changed is not trusted for two seconds.
     for pause in [0, 0, 3, 0] {
         thread::sleep(Duration::from_secs(pause));
-        for (words, action) in [(&["search", "dragon"][..], "searched"), (&["stats"], "counted")] {
-            let output = everturn(root, words, "");
-            let (_, told) = texts(&output);
-            assert_eq!(output.status.code(), Some(0), "{told}");
-            let line =
-                format!("not {action}: 1 archived session; see: everturn unarchive --help\n");
-            assert!(told.ends_with(&line), "{told}");
-            assert!(!told.contains("damaged"), "{told}");
-        }
+        assert!(run(&["search", "dragon"]).contains("s1#1"));
+        run(&["stats"]);
+        let listed = run(&["ls", "--json", "s1"]);
+        assert!(
+            listed.contains(r#""status":"archived""#) && listed.contains(r#""turns":1"#),
+            "{listed}"
+        );
     }
+    assert!(run(&["show", "s1"]).contains("dragon"));
+    assert!(run(&["state", "s1", "--path", "world.sessionId"]).contains("s1"));
+    let output = everturn(root, &["append", "s1"], "{}");
+    assert_eq!(output.status.code(), Some(1), "an archive cannot be written");
+    assert!(root.join("r/sessions/archives/s1.tar.gz").exists());
 }
 
 #[test]

@@ -380,6 +380,7 @@ fn through_a_pipe_a_model_that_is_down_ends_with_1_and_nothing_is_written() {
 }
 
 /// Returns the document of the first campaign.
+#[expect(clippy::disallowed_methods, reason = "the test plays another program")]
 fn document(dir: &Path) -> serde_json::Value {
     let file = dir.join("storage/campaigns/camp_0001/campaign.json");
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
@@ -410,6 +411,7 @@ fn the_wizard_asks_and_an_empty_line_takes_the_default() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test plays another program")]
 fn presets_cards_and_lorebooks_begin_a_story() {
     let dir = tempfile::tempdir().unwrap();
     let card = r#"{"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Rem", "description": "{{char}} is a maid.",
@@ -463,6 +465,7 @@ fn tab_completes_commands_and_names() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test plays another program")]
 fn values_of_the_wrong_kind_name_the_repair_command() {
     let dir = tempfile::tempdir().unwrap();
     through_a_pipe(dir.path(), "look\n");

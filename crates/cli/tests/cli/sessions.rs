@@ -340,3 +340,105 @@ fn the_names_in_a_hint_find_the_session() {
     let (_, said) = run_words(&["show", "linggen:tale"]);
     assert!(said.contains("there are no linggen sessions"), "{said}");
 }
+
+#[test]
+fn what_a_game_stores_can_be_asked_for() {
+    let dir = root();
+    let run = |words: &[&str], input: &[u8]| {
+        let (code, found, told) = outcome(dir.path(), words, input);
+        assert_eq!(code, Some(0), "{words:?}: {told}");
+        found
+    };
+    run(&["scene", "start", "one", "--type", "social"], b"");
+    let quest =
+        br#"{"actor":"gm","events":[{"type":"quest_complete","description":"The lab is found."}],
+        "deltas":[{"scope":"world","deltas":[{"op":"set","path":"gate","value":"shut"}]}]}"#;
+    run(&["append", "one"], quest);
+    run(&["mark", "add", "one", "before the gate", "--turn", "1"], b"");
+    run(&["snapshot", "one"], b"");
+
+    let contents = run(&["show", "one", "--toc"], b"");
+    let lines: Vec<&str> = contents.lines().collect();
+    assert!(lines.contains(&"  scene-001  [2..] scene social"), "{contents}");
+    assert!(lines.contains(&"    before the gate  [1] bookmark"), "{contents}");
+    assert!(lines.iter().any(|line| line.contains("snapshot-0003  [3] snapshot")), "{contents}");
+    let contents = run(&["show", "one", "--toc", "--json"], b"");
+    assert!(contents.contains(r#""scene":"scene-001","type":"social""#), "{contents}");
+
+    let events = run(&["show", "one", "--events", "quest_complete"], b"");
+    assert_eq!(events, "[3] quest_complete  The lab is found.\n");
+    assert_eq!(run(&["show", "one", "--events", "significant"], b""), events);
+    let (_, none, told) = outcome(dir.path(), &["show", "one", "--events", "duel"], b"");
+    assert!(
+        none.is_empty() && told.contains("known types: ") && told.contains("quest_complete"),
+        "{told}"
+    );
+
+    let stats = run(&["show", "one", "--stats", "--json"], b"");
+    for part in [r#""scenes":1"#, r#""quest_complete":1"#, r#""playTimeMs":"#, r#""world":"#] {
+        assert!(stats.contains(part), "{part} in {stats}");
+    }
+    assert!(run(&["show", "one", "--stats"], b"").contains("play time: 0 h 00 min"));
+
+    for (at, gate) in
+        [("before the gate", "\"open\"\n"), ("scene-001", "\"open\"\n"), ("3", "\"shut\"\n")]
+    {
+        assert_eq!(run(&["state", "one", "--at", at, "--path", "world.gate"], b""), gate, "{at}");
+    }
+    let path = run(&["state", "one", "--path", r#"["world","gate"]"#, "--json"], b"");
+    assert!(path.contains(r#""turn":3"#) && path.contains(r#""state":"shut""#), "{path}");
+    let (code, _, told) = outcome(dir.path(), &["state", "one", "--path", "world.moat"], b"");
+    assert_eq!(code, Some(1));
+    assert!(told.contains("the state has no value at \"world.moat\""), "{told}");
+
+    assert_eq!(run(&["rewind", "one", "before the gate"], b""), "one turn 1\n");
+    assert_eq!(outcome(dir.path(), &["rewind", "one", "the moat"], b"").0, Some(1));
+}
+
+#[test]
+fn a_session_is_checked_rather_than_a_file_of_its_name() {
+    let dir = root();
+    fs::write(dir.path().join("one"), "{bad").unwrap();
+    fs::write(dir.path().join("one.json"), "{bad").unwrap();
+    let (code, _, told) = outcome(dir.path(), &["check", "one"], b"");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("no findings") && !told.contains("nothing to check"), "{told}");
+    assert_eq!(outcome(dir.path(), &["check", "one.json"], b"").0, Some(3));
+    let (_, _, told) = outcome(dir.path(), &["check", "./one"], b"");
+    assert!(told.contains("nothing to check"), "{told}");
+}
+
+#[test]
+fn edited_state_files_can_be_taken_over_as_a_turn() {
+    let dir = root();
+    let file = dir.path().join("sessions/active/one/world.state.json");
+    let edit = |from: &str, to: &str| {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(&file, text.replacen(from, to, 1)).unwrap();
+    };
+    assert_eq!(outcome(dir.path(), &["adopt", "one"], b"").0, Some(1), "nothing was edited");
+    edit("\"gate\": \"open\"", "\"gate\": \"burnt\", \"moat\": {\"depth\": 3}");
+    assert_eq!(
+        outcome(dir.path(), &["append", "one"], TURN).0,
+        Some(4),
+        "it is no state that is known"
+    );
+    let (code, found, told) = outcome(dir.path(), &["adopt", "one"], b"");
+    assert_eq!((code, found.as_str()), (Some(0), "one turn 2\n"), "{told}");
+    assert_eq!(outcome(dir.path(), &["check", "one"], b"").0, Some(0));
+    for (turn, gate) in [("1", "\"open\"\n"), ("2", "\"burnt\"\n")] {
+        let words = ["state", "one", "--turn", turn, "--path", "world.gate"];
+        assert_eq!(outcome(dir.path(), &words, b"").1, gate);
+    }
+    let (_, events, _) = outcome(dir.path(), &["show", "one", "--events", "adopt"], b"");
+    assert_eq!(events, "[2] adopt  Changes made by hand in world.state.json.\n");
+    assert_eq!(outcome(dir.path(), &["undo", "one"], b"").0, Some(0));
+    let words = ["state", "one", "--path", "world.gate"];
+    assert_eq!(outcome(dir.path(), &words, b"").1, "\"open\"\n");
+    // What cannot be read stays as it is.
+    edit("{", "{,");
+    let before = fs::read(&file).unwrap();
+    assert_eq!(outcome(dir.path(), &["adopt", "one"], b"").0, Some(1));
+    assert_eq!(fs::read(&file).unwrap(), before);
+}

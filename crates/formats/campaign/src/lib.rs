@@ -69,7 +69,7 @@ pub use writer::{CampaignWriter, PlayOutcome, Submission};
 pub use everturn_rpg::briefing::{BriefingDetail, ToolNote};
 pub use everturn_rpg::conflict_report::{Conflict, ConflictKind, ConflictReport};
 pub use everturn_rpg::dialog::DialogType;
-pub use everturn_rpg::embedded::EmbeddedNarrator;
+pub use everturn_rpg::embedded::{EmbeddedNarrator, WorldAtlas};
 pub use everturn_rpg::generation::{Generation, RuleSet};
 pub use everturn_rpg::narrator::{
     DocumentChange, Narrator, NarratorError, NarratorOutput, NarratorRequest, OwnedRequest,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use self::staged_indexes::index_steps;
+pub(crate) use self::staged_indexes::index_steps;
 pub(super) use self::totals::TurnTotals;
 pub(super) use self::truncation::Truncation;
 use self::truncation::{KeptPart, is_derived};

@@ -3,12 +3,14 @@
 mod editor;
 mod keys;
 mod lifecycle;
+mod outline;
 mod reader;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::adopt::adopt;
 use super::derived::update_derived;
 use super::error::GameError;
 use super::files::{GameFiles, list_dir};
@@ -24,11 +26,11 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
     Capabilities, DerivedData, EditableFormat, RepairMode, SessionEditor, SessionError,
-    SessionFormat, SessionReader, error_chain, list_settled,
+    SessionFormat, SessionReader, StateAdoption, error_chain, list_settled,
 };
 use everturn_session::model::{
-    Dependencies, ForkOptions, ForkOutcome, Mark, NewMark, NewSession, SessionListing, SessionRef,
-    SessionSummary,
+    AppendOutcome, Dependencies, ForkOptions, ForkOutcome, Mark, NewMark, NewSession,
+    SessionListing, SessionRef, SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -58,6 +60,7 @@ impl SessionFormat for GameFormat {
             lifecycle: Some(self),
             derived: Some(self),
             keys: Some(self),
+            adoption: Some(self),
             ..Capabilities::default()
         }
     }
@@ -253,6 +256,18 @@ impl EditableFormat for GameFormat {
             RepairMode::Apply => repair(store, &id, now)?,
             RepairMode::Undo => undo_repair(store, &id, now)?,
         })
+    }
+}
+
+impl StateAdoption for GameFormat {
+    fn adopt(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        now: Timestamp,
+    ) -> Result<AppendOutcome, SessionError> {
+        status(place)?;
+        Ok(editor::written(adopt(store, &SessionId::parse(&place.id)?, now)?, None))
     }
 }
 

@@ -26,10 +26,12 @@
 //! - `writer`, `undo`, `branch`: appends and undoes turns, forks and rewinds.
 //! - `lifecycle`, `retention`, `archive`, `trash`: transitions, snapshot retention, archives and the trash.
 //! - `survey`, `check`, `missing_segments`, `repair`, `derived`: finds and repairs damage, updates derived data.
+//! - `adopt`: takes over edited state files.
 //! - `migrate`: imports legacy sessions.
 //! - `format`: the `SessionFormat` of games.
 //! - `error`: the errors of the crate.
 
+mod adopt;
 mod archive;
 mod branch;
 mod changes;
@@ -63,6 +65,7 @@ mod turn;
 mod undo;
 mod writer;
 
+pub use adopt::adopt;
 pub use archive::{ArchiveOptions, ArchiveOutcome, archive, unarchive};
 pub use branch::{BranchOptions, GameFork, GameRewind, fork, rewind};
 pub use changes::{ChangeRecord, DeltaGroup};

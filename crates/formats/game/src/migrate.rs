@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::branch::index_steps;
 use super::dialect::Dialect;
 use super::error::GameError;
 use super::files::GameFiles;
@@ -172,7 +173,9 @@ impl Migration {
             commit(steps)?;
         }
         let meta = self.counted_meta(store, place, now)?;
-        commit(vec![new_file(place, DocumentFile::Meta.as_str(), meta.to_bytes())])?;
+        let mut steps = vec![new_file(place, DocumentFile::Meta.as_str(), meta.to_bytes())];
+        steps.extend(index_steps(store, &self.id, self.status, place, &steps)?);
+        commit(steps)?;
         let to = self.status.session(&self.id);
         commit(vec![Step::Rename { from: place.clone(), to }])?;
         Ok(ImportOutcome::New)

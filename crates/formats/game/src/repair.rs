@@ -19,15 +19,18 @@ use jiff::Timestamp;
 
 use super::check::open;
 use super::error::GameError;
+use super::meta::tree;
 use super::paths::GameStatus;
 use super::session::{Session, find};
 use super::survey::{GameLocation, SurveyResult, UnreadablePolicy, survey};
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::finding_sink::FindingSink;
+use everturn_session::marks;
 use everturn_session::repair::{self, OriginalsBackup};
 use everturn_store::overlay::{FileChanges, OverlayStore};
 use everturn_store::{Store, Writer, trash_dir};
+use everturn_value::document::JsonStyle;
 
 pub use everturn_session::repair::{RepairAction, RepairReport};
 
@@ -132,6 +135,7 @@ fn apply_repair(
     for file in &plan.trash {
         keeper.move_away(file);
     }
+    rewrite_documents(store, &session, &plan, &mut keeper)?;
     snapshots::repair_snapshots(&session, &facts, &plan, &mut keeper, now)?;
     // States and metadata are computed from the pending contents, and written with them.
     let (place, session) = find_session(&overlay_store(store, keeper.pending()), id)?;
@@ -141,6 +145,28 @@ fn apply_repair(
     let (place, session) = find_session(store, id)?;
     let (_, findings) = survey_session(&session, &place)?;
     Ok(RepairReport { actions, findings, originals: Some(trash.clone()) })
+}
+
+/// Rewrites damaged documents that do not follow from anything else, with what is intact in them.
+fn rewrite_documents(
+    store: &Arc<dyn Store>,
+    session: &Session,
+    plan: &GameRepairPlan,
+    keeper: &mut OriginalsBackup<'_>,
+) -> Result<(), GameError> {
+    for file in &plan.repeated {
+        let bytes = store.read(file, 0..u64::MAX)?;
+        let Ok(value) = serde_json::from_slice::<serde_json::Value>(&bytes) else { continue };
+        let text = tree(&value).to_text(&JsonStyle::PRETTY_RAW);
+        keeper.write(file, text.into_bytes())?;
+    }
+    if plan.marks {
+        let file = marks::marks_file(&session.dir);
+        let bytes = store.read(&file, 0..u64::MAX)?;
+        let repaired = marks::repaired_marks(&bytes);
+        keeper.write(&file, repaired.map_err(|error| GameError::damaged(&file, &error))?)?;
+    }
+    Ok(())
 }
 
 /// Undoes the newest repair of a session that was not undone yet: every file gets its original content back, byte for

@@ -285,6 +285,18 @@ pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, Strin
     read_with_facts(file, bytes).map(|(snapshot, _)| snapshot)
 }
 
+/// Returns a state of a snapshot that the upstream program has written: `{"sessionId", "turnId", "state": {"world",
+/// "player", "npcs"}}`.
+fn upstream_part(tree: &JsonTree, key: &str) -> Option<JsonTree> {
+    let name = match key {
+        WORLD => "world",
+        PLAYER => "player",
+        NPCS => "npcs",
+        _ => return None,
+    };
+    tree.value_at(&["state", name])
+}
+
 /// Reads a snapshot together with its facts.
 pub(crate) fn read_with_facts(
     file: SnapshotFile,
@@ -306,7 +318,7 @@ pub(crate) fn read_with_facts(
     if turn != file.turn {
         return Err(format!("it declares turn {turn}"));
     }
-    let part = |key: &str| tree.value_at(&[key]);
+    let part = |key: &str| tree.value_at(&[key]).or_else(|| upstream_part(&tree, key));
     let needed = |key: &str| {
         part(key)
             .filter(|part| part.kind() == ValueKind::Object)
@@ -417,6 +429,18 @@ mod tests {
         // The checksums of the states are correct, too, not only that of the file.
         let spaced = repaired.replace("\"gold\": ", "\"gold\":  ");
         assert!(read(FILE, spaced.into_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_snapshot_of_the_upstream_program_is_read() {
+        let text = r#"{"sessionId": "s", "turnId": 200, "timestamp": 1, "state": {"world": {"gold": 1},
+            "player": {"name": "Vex"}, "npcs": {"luna": {}}}}"#;
+        let file = SnapshotFile { turn: 200, is_upstream: true };
+        let (found, facts) = read_with_facts(file, text.as_bytes().to_vec()).unwrap();
+        assert!(found.state.is_same(&state(r#"{"gold": 1}"#, Some(r#"{"luna": {}}"#))));
+        assert!(!found.summed && facts.from.is_none());
+        let partial = text.replace("player", "playr");
+        assert!(read_with_facts(file, partial.into_bytes()).is_err());
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(crate) struct LogTotals {
     pub(crate) odd_turns: TurnCounts,
     /// The number of changes of each turn.
     pub(crate) deltas_by_turn: TurnCounts,
+    /// The number of change lines of each turn.
+    pub(crate) lines_by_turn: TurnCounts,
     /// The turns in which scenes start.
     pub(crate) scene_starts: TurnCounts,
     /// Whether a scene has started that no turn has named yet.
@@ -106,6 +108,8 @@ pub(crate) struct SurveyResult {
     pub(crate) good_snapshots: Vec<(SnapshotFile, FilePath)>,
     /// Whether Everturn has taken one of them.
     pub(crate) is_own: bool,
+    /// The last of them that has no checksums, which another program has written.
+    pub(crate) last_plain: Option<u64>,
     /// Whether the first of them was taken by a repair, as a new starting point.
     pub(crate) starts_with_repair: bool,
     pub(crate) bad_snapshots: Vec<FilePath>,
@@ -130,6 +134,8 @@ pub(crate) struct SurveyResult {
     /// Documents in which an object has a key twice.
     pub(crate) repeated: BTreeSet<FilePath>,
     pub(crate) wrong_metadata: bool,
+    /// Whether the document of marks is damaged.
+    pub(crate) wrong_marks: bool,
     /// Another session whose documents are here, of which this one must be a copy.
     pub(crate) other_session: Option<String>,
 }

@@ -14,6 +14,9 @@ use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 /// The field of a turn or a change in which a repair records what it did.
 pub(crate) const OWN: &str = "everturn";
 
+/// The member of [`OWN`] with the changes of a line that has no effect, see `repair::changes`.
+pub(crate) const UNFIT: &str = "unfit";
+
 /// A turn to be stored.
 ///
 /// ```

@@ -9,7 +9,7 @@ use crate::scan_files::{archive_top, is_vault};
 use everturn_archive::{ArchiveLimits, pack, verify};
 use everturn_json::names::{FilePath, Name};
 use everturn_secrets::scan::{FamilyCounts, SecretMatch, SecretRules};
-use everturn_session::archived::unpack_to_memory;
+use everturn_session::format::unpack_to_memory;
 use everturn_session::format::{SessionError, SessionFormat, error_chain};
 use everturn_session::session_files::files_below;
 use everturn_store::overlay::FileChanges;

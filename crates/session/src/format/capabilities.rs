@@ -40,6 +40,8 @@ pub struct Capabilities<'f> {
     pub export_log: Option<&'f dyn ExportLog>,
     /// Recognises a turn that is sent again.
     pub keys: Option<&'f dyn KeyedTurns>,
+    /// Stores state files that were edited by hand as a turn.
+    pub adoption: Option<&'f dyn StateAdoption>,
 }
 
 /// An operation of a capability, for the error if a format lacks it.
@@ -65,6 +67,8 @@ pub enum Operation {
     Purge,
     /// [`ExternalSessions::repaired_copy`].
     RepairedCopy,
+    /// [`StateAdoption::adopt`].
+    Adopt,
 }
 
 impl Operation {
@@ -82,6 +86,7 @@ impl Operation {
             Operation::Restore => "restoring sessions from the trash",
             Operation::Purge => "emptying the trash",
             Operation::RepairedCopy => "repaired copies",
+            Operation::Adopt => "adopting edited state files",
         }
     }
 }
@@ -282,6 +287,17 @@ pub trait KeyedTurns: Send + Sync {
 
     /// The IDs of the events or messages of a stored turn.
     fn event_ids(&self, stored: &StoredTurn) -> Vec<String>;
+}
+
+/// A format whose states are files of their own, which users may edit.
+pub trait StateAdoption: Send + Sync {
+    /// Stores what the state files have and the log has not as a turn.
+    fn adopt(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        now: Timestamp,
+    ) -> Result<AppendOutcome, SessionError>;
 }
 
 /// A turn as it is stored.

@@ -17,8 +17,6 @@ const LOOKUP_PAUSE: Duration = Duration::from_millis(3);
 pub enum ListedSession {
     /// The session is open. The ref says where it is now.
     Open(SessionRef, Box<dyn SessionReader>),
-    /// The session is in an archive, which is not opened.
-    Archived,
     /// The session no longer exists.
     Gone,
 }
@@ -34,9 +32,6 @@ pub fn open_listed(
     let mut tries = 0;
     loop {
         tries += 1;
-        if format.archived(&place).is_some() {
-            return Ok(ListedSession::Archived);
-        }
         let error = match format.open(store, &place) {
             Ok(reader) => return Ok(ListedSession::Open(place, reader)),
             Err(error) => error,

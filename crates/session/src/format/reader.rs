@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 
 use super::SessionError;
 use crate::model::{
-    Entry, Mark, RecordCounts, SessionBranch, SessionState, SessionUsage, StateChange,
+    Entry, Mark, RecordCounts, SessionBranch, SessionEvent, SessionOutline, SessionState,
+    SessionUsage, StateChange,
 };
 use everturn_json::finding::Finding;
 use everturn_value::tree::JsonTree;
@@ -52,6 +53,21 @@ pub trait SessionReader: Send {
     /// The marks, ordered by turn; empty if the format has no marks.
     fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         Ok(Vec::new())
+    }
+
+    /// What the session contains besides its entries, with the findings of reading it. Empty if the format has no scenes,
+    /// snapshots and events.
+    fn outline(&self) -> Result<(SessionOutline, Vec<Finding>), SessionError> {
+        Ok((SessionOutline::default(), Vec::new()))
+    }
+
+    /// The events that are wanted, in order, with the findings of reading them.
+    fn events(
+        &self,
+        wanted: &dyn Fn(&SessionEvent) -> bool,
+    ) -> Result<(Vec<SessionEvent>, Vec<Finding>), SessionError> {
+        let _ = wanted;
+        Ok((Vec::new(), Vec::new()))
     }
 
     /// The metadata of the session as one object, in the terms of its format.

@@ -286,3 +286,48 @@ fn a_state_that_the_old_session_does_not_tell_is_unknown() {
     let clock = |turn: u64| session.state_at(turn).unwrap().state.world.text_at(&["clock"]);
     assert_eq!((clock(2).as_deref(), clock(3).as_deref()), (Some("2"), Some("3")));
 }
+
+/// The frames of the document: a number, a type, data and a result. They come in the order of their numbers, have text,
+/// and their checkpoints are snapshots.
+#[test]
+fn documented_frames_become_turns_with_text_and_snapshots() {
+    let old = r#"{"sessionId": "old-2", "worldState": {"clock": 3}, "player": {"name": "Vex"},
+      "frames": [
+        {"frame": 3, "type": "travel", "data": {"destination": "harbour", "days": 2}, "result": {"ok": true}},
+        {"frame": 1, "type": "player_action", "data": {"action": "open the door"},
+         "result": {"narrative": "It creaks.", "roll": [1, 2]}},
+        {"frame": 2, "type": "narration", "data": "Rain falls.", "result": null}],
+      "checkpoints": [
+        {"frame": 2, "fullState": {"worldState": {"clock": 2}, "playerState": {"name": "Vex"}, "mood": "grim"}}]}"#;
+    let migration = read(old);
+    assert_eq!((migration.turns, migration.snapshots), (3, 1));
+    let disk = SimDisk::new();
+    import(&disk, &migration);
+    assert_eq!(findings(&disk), []);
+    let session = session(&disk, "old-2");
+    let texts: Vec<(String, String)> = session
+        .turns(1, 3)
+        .unwrap()
+        .map(|turn| turn.map(|turn| (turn.actor.clone(), turn.text())).unwrap())
+        .collect();
+    let expected = [
+        ("player", "open the door\nIt creaks."),
+        ("gm", "Rain falls."),
+        ("gm", "destination: harbour, days: 2\nok: true"),
+    ];
+    let expected = expected.map(|(actor, text)| (actor.to_owned(), text.to_owned()));
+    assert_eq!(texts, expected);
+    let world = session.state_at(2).unwrap().state.world;
+    assert_eq!(world.text_at(&["clock"]).as_deref(), Some("2"));
+    let files: Vec<String> =
+        super::damage::files(&disk).keys().map(ToString::to_string).collect();
+    for index in ["turn-index", "scene-index", "delta-index", "event-index"] {
+        assert!(
+            files.iter().any(|file| file.ends_with(&format!("indexes/{index}.json"))),
+            "{files:?}"
+        );
+    }
+    let all: String =
+        super::damage::files(&disk).values().map(|it| String::from_utf8_lossy(it)).collect();
+    assert!(all.contains("grim") && all.contains("harbour"));
+}

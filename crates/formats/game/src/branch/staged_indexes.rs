@@ -13,7 +13,7 @@ use everturn_store::overlay::{FileChanges, OverlayStore};
 use everturn_store::{Step, Store};
 
 /// Returns the steps that write the indexes of the session in `dir`, as it is after `steps`.
-pub(super) fn index_steps(
+pub(crate) fn index_steps(
     store: &Arc<dyn Store>,
     id: &SessionId,
     status: GameStatus,

@@ -15,7 +15,7 @@ pub(super) struct GameEditor {
     pub(super) writer: GameWriter,
 }
 
-fn written(appended: TurnOutcome, id: Option<String>) -> AppendOutcome {
+pub(super) fn written(appended: TurnOutcome, id: Option<String>) -> AppendOutcome {
     AppendOutcome {
         turn: appended.turn,
         id,

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
+use super::outline;
 use crate::changes;
 use crate::error::GameError;
 use crate::session::{LogRows, Session};
@@ -14,7 +15,9 @@ use everturn_json::finding::Finding;
 use everturn_session::format::{RecordStream, SessionError, SessionReader};
 use everturn_session::marks;
 use everturn_session::model::carried::restore_single_entry;
-use everturn_session::model::{Entry, EntryExtras, EntryKind, Mark, SessionState, StateChange};
+use everturn_session::model::{
+    Entry, EntryExtras, EntryKind, Mark, SessionEvent, SessionOutline, SessionState, StateChange,
+};
 use everturn_store::StoreError;
 
 pub(super) struct GameReader {
@@ -72,6 +75,17 @@ impl SessionReader for GameReader {
 
     fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         marks::read_marks(&self.session.store, &self.session.dir)
+    }
+
+    fn outline(&self) -> Result<(SessionOutline, Vec<Finding>), SessionError> {
+        Ok(outline::outline(&self.session)?)
+    }
+
+    fn events(
+        &self,
+        wanted: &dyn Fn(&SessionEvent) -> bool,
+    ) -> Result<(Vec<SessionEvent>, Vec<Finding>), SessionError> {
+        Ok(outline::events(&self.session, wanted)?)
     }
 }
 

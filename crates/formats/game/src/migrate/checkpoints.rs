@@ -63,8 +63,10 @@ impl LegacyCheckpoints {
             self.keep(path.to_owned(), checkpoint.clone(), "it belongs to no frame, and is");
             return Ok(());
         };
-        let mut inner = match fields.take_kind(&["state"], ValueKind::Object) {
-            Some((_, state)) => LegacyFields::of(&state, &format!("{path}.state")),
+        let whole = fields.take_kind(&["state", "fullState"], ValueKind::Object);
+        let same = whole.is_none();
+        let mut inner = match whole {
+            Some((key, state)) => LegacyFields::of(&state, &format!("{path}.{key}")),
             None => fields.clone(),
         };
         let nested = fields.has(WORLD) || fields.has(PLAYER);
@@ -91,7 +93,6 @@ impl LegacyCheckpoints {
         let reason = fields.take_string(&["reason", "type"]).map(|(_, reason)| reason);
         self.reasons.extend(reason.map(|reason| (turn, reason)));
         self.by_turn.insert(turn, state(id, Some(world), Some(player), scene)?);
-        let same = checkpoint.value_at(&["state"]).is_none();
         for rest in [Some(&mut fields), (!same).then_some(&mut inner)].into_iter().flatten() {
             self.kept.extend(rest.rest(KEPT));
             self.notes.append(&mut rest.notes);

@@ -32,6 +32,16 @@ impl LegacyFields {
         self.left.iter().any(|(key, _)| keys.contains(&key.as_str()))
     }
 
+    /// Returns a field that was not taken yet.
+    pub(super) fn value(&self, key: &str) -> Option<&JsonTree> {
+        self.left.iter().find(|(own, _)| own == key).map(|(_, value)| value)
+    }
+
+    /// Returns a field that was not taken yet and is a string.
+    pub(super) fn string(&self, key: &str) -> Option<String> {
+        self.value(key)?.string_at::<&str>(&[])
+    }
+
     /// Takes the first of these fields whose value is acceptable.
     pub(super) fn take(
         &mut self,

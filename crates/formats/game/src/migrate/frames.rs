@@ -1,6 +1,6 @@
 //! Converts legacy frames to turns.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 
@@ -54,7 +54,7 @@ impl LegacyFrames {
         created: Timestamp,
     ) -> LegacyFrames {
         let frames = list.map(JsonTree::children).unwrap_or_default();
-        let mut read: Vec<(Option<(String, u64)>, LegacyFields)> = Vec::new();
+        let mut read: Vec<NumberedFrame> = Vec::new();
         for (place, frame) in &frames {
             let path = format!("frames.{place}");
             let mut fields = match frame.kind() {
@@ -63,10 +63,14 @@ impl LegacyFrames {
             };
             read.push((fields.take_number(NUMBER), fields));
         }
+        let mut all = LegacyFrames::default();
+        if sort_by_number(&mut read) {
+            let why = "the frames are sorted by their numbers".to_owned();
+            all.notes.push(MigrationNote { path: "frames".to_owned(), why });
+        }
         let own: Vec<Option<u64>> =
             read.iter().map(|(number, _)| number.as_ref().map(|(_, number)| *number)).collect();
         let shift = shift(&own);
-        let mut all = LegacyFrames::default();
         if shift.is_none() && !read.is_empty() {
             let why =
                 "the frame numbers are missing or out of order; the turns are numbered from 1";
@@ -143,6 +147,22 @@ impl LegacyFrames {
             }
         }
     }
+}
+
+/// A frame with the name and value of its number.
+type NumberedFrame = (Option<(String, u64)>, LegacyFields);
+
+/// Sorts frames if each has a number of its own. Returns whether their order has changed.
+fn sort_by_number(frames: &mut [NumberedFrame]) -> bool {
+    let number = |frame: &NumberedFrame| frame.0.as_ref().map(|(_, number)| *number);
+    let numbers: Option<Vec<u64>> = frames.iter().map(number).collect();
+    let Some(numbers) = numbers.filter(|numbers| !numbers.is_sorted()) else { return false };
+    let distinct: BTreeSet<u64> = numbers.iter().copied().collect();
+    if distinct.len() < numbers.len() {
+        return false;
+    }
+    frames.sort_by_key(number);
+    true
 }
 
 /// Returns the offset between frame numbers and turns, if the numbers are in order.
@@ -225,7 +245,9 @@ fn turn_of(
 fn read_action(fields: &mut LegacyFields) -> TurnInput {
     let asked = fields.take_kind(&["playerInput", "input", "command"], ValueKind::String);
     let actor = fields.take_string(&["actor", "speaker", "role"]).map(|(_, actor)| actor);
-    let default = if asked.is_some() { "player" } else { "gm" };
+    let is_players =
+        asked.is_some() || fields.string("type").is_some_and(|kind| kind.starts_with("player"));
+    let default = if is_players { "player" } else { "gm" };
     let actor = actor.filter(|actor| !actor.is_empty());
     let mut input = TurnInput::new(actor.as_deref().unwrap_or(default));
     input.scene = fields.take_string(&["sceneId", "scene"]).map(|(_, scene)| scene);
@@ -244,14 +266,52 @@ fn read_action(fields: &mut LegacyFields) -> TurnInput {
 
 /// Reads the text of the frame and its events.
 fn read_events(fields: &mut LegacyFields) -> Vec<JsonTree> {
-    let texts = ["text", "description", "narration", "narrative", "content", "message", "output"];
-    let text = fields.take_string(&texts).map(|(_, text)| text).filter(|text| !text.is_empty());
+    let text = fields.take_string(TEXTS).map(|(_, text)| text).filter(|text| !text.is_empty());
     let text =
         text.map(|text| tree(&serde_json::json!({"type": "narration", "description": text})));
     let events =
         fields.take_kind(&["events"], ValueKind::Array).map(|(_, events)| events.children());
     let events = events.unwrap_or_default().into_iter().map(|(_, event)| event);
-    text.into_iter().chain(events).collect()
+    let events: Vec<JsonTree> = text.into_iter().chain(events).collect();
+    if events.is_empty() { result_events(fields) } else { events }
+}
+
+/// The possible names of the text of a frame.
+const TEXTS: &[&str] =
+    &["text", "description", "narration", "narrative", "content", "message", "output"];
+
+/// Returns the events of a frame with a type, data and a result: what was done, and what came of it. The fields stay.
+fn result_events(fields: &LegacyFields) -> Vec<JsonTree> {
+    let kind = fields.string("type").unwrap_or_else(|| "narration".to_owned());
+    let mut events = Vec::new();
+    for (key, kind) in [("data", kind.as_str()), ("result", "narration")] {
+        let text = fields.value(key).map(describe).filter(|text| !text.is_empty());
+        if let Some(text) = text {
+            events.push(tree(&serde_json::json!({"type": kind, "description": text})));
+        }
+    }
+    events
+}
+
+/// Returns a value as text: itself, its text, or its simple fields.
+fn describe(value: &JsonTree) -> String {
+    if let Some(text) = value.string_at::<&str>(&[]) {
+        return text;
+    }
+    let inputs = ["playerInput", "input", "command", "action"];
+    let text = |key: &&str| value.string_at(&[key]).filter(|text| !text.is_empty());
+    if let Some(text) = TEXTS.iter().chain(&inputs).find_map(text) {
+        return text;
+    }
+    if value.kind() != ValueKind::Object {
+        return String::new();
+    }
+    let simple = value.children().into_iter().filter_map(|(key, value)| {
+        let is_simple = !matches!(value.kind(), ValueKind::Object | ValueKind::Array);
+        let text = value.string_at::<&str>(&[]).unwrap_or_else(|| value.to_line());
+        is_simple.then(|| format!("{key}: {text}"))
+    });
+    simple.collect::<Vec<_>>().join(", ")
 }
 
 /// Converts an event. Its legacy ID is kept under another name.

@@ -1,6 +1,7 @@
 //! Repairs the change log: assigns each change to its turn, drops duplicates, and makes them lead to every known state.
 //!
-//! A change that does not apply is left out. Where the changes then lead to another state than a good snapshot or the
+//! A change that does not apply because an earlier one is lost is kept: its own previous values are restored before it.
+//! If it has none, its line stays without effect, and its changes are stored beside it. Where the changes then lead to another state than a good snapshot or the
 //! state files, those win: a change that leads there is added at the turn of that state.
 
 use std::collections::{BTreeMap, HashSet};
@@ -16,9 +17,9 @@ use crate::session::Session;
 use crate::snapshot::read_with_facts;
 use crate::state::{GameState, Scope, unstamped};
 use crate::survey::{SurveyResult, id_parts};
-use crate::turn::OWN;
+use crate::turn::{OWN, UNFIT};
 use everturn_json::names::FilePath;
-use everturn_value::delta::{Delta, DeltaPath, diff};
+use everturn_value::delta::{Delta, DeltaOp, DeltaPath, apply_group, diff};
 use everturn_value::tree::JsonTree;
 
 /// A surviving change.
@@ -93,15 +94,13 @@ pub(super) fn repair_changes(
         }
         walk.name(&mut noted, told);
         walk.time = noted.change.time.or(walk.time);
-        let group = &mut noted.change.group;
-        let fits = match &mut walk.state {
-            Some(state) if noted.turn > walk.since => state.apply(group).is_ok(),
-            _ => true,
+        let text = if walk.fit(&noted.change.group, noted.turn) {
+            noted.text
+        } else {
+            set_aside(&noted.text)
         };
-        if fits {
-            let (turn, text) = (noted.turn, noted.text);
-            walk.lines.push(PlannedLine { turn, text, file: Some(noted.file) });
-        }
+        let (turn, file) = (noted.turn, Some(noted.file));
+        walk.lines.push(PlannedLine { turn, text, file });
     }
     walk.pass(u64::MAX)?;
     Ok(walk.lines)
@@ -150,6 +149,45 @@ impl ChangeReplayer<'_> {
         if event.is_some_and(|event| !events.contains(event)) {
             set("eventId", JsonTree::null());
         }
+    }
+
+    /// Applies a change. If it needs values that are missing, adds a change before it that restores them. Returns
+    /// whether it applies.
+    fn fit(&mut self, group: &DeltaGroup, turn: u64) -> bool {
+        let Some(state) = self.state.as_mut().filter(|_| turn > self.since) else { return true };
+        if state.apply(&mut group.clone()).is_ok() {
+            return true;
+        }
+        let mut missing = DeltaGroup { scope: group.scope, deltas: Vec::new() };
+        let mut tried = state.clone();
+        for delta in &group.deltas {
+            let mut single = DeltaGroup { scope: group.scope, deltas: vec![delta.clone()] };
+            if tried.apply(&mut single).is_ok() {
+                continue;
+            }
+            let has_value = matches!(delta.op, DeltaOp::Delete | DeltaOp::Increment);
+            let Some(previous) = delta.previous.clone().filter(|_| has_value) else { return false };
+            missing.deltas.push(Delta::set(delta.path.clone(), previous));
+        }
+        let mut repaired = state.clone();
+        if repaired.apply(&mut missing).is_err() || repaired.apply(&mut group.clone()).is_err() {
+            return false;
+        }
+        *state = repaired;
+        self.push_repaired(missing, turn);
+        true
+    }
+
+    /// Adds a line with changes that a repair has found.
+    fn push_repaired(&mut self, group: DeltaGroup, turn: u64) {
+        let id = self.free_id(turn);
+        let change =
+            ChangeRecord { id, turn, event: None, time: self.time, group, extra: Vec::new() };
+        let mut text = String::new();
+        self.session.rules().write_change(&change, "", &mut text);
+        let open = text.trim_end().strip_suffix('}').unwrap_or_default();
+        let text = format!("{open},\"{OWN}\":{{\"mended\":true}}}}");
+        self.lines.push(PlannedLine { turn, text, file: None });
     }
 
     /// Returns an unused ID for a change of a turn.
@@ -210,14 +248,22 @@ impl ChangeReplayer<'_> {
             if group.deltas.is_empty() || after.apply(&mut group).is_err() {
                 continue;
             }
-            let id = self.free_id(turn);
-            let change =
-                ChangeRecord { id, turn, event: None, time: self.time, group, extra: Vec::new() };
-            let mut text = String::new();
-            self.session.rules().write_change(&change, "", &mut text);
-            let open = text.trim_end().strip_suffix('}').unwrap_or_default();
-            let text = format!("{open},\"{OWN}\":{{\"mended\":true}}}}");
-            self.lines.push(PlannedLine { turn, text, file: None });
+            self.push_repaired(group, turn);
         }
+    }
+}
+
+/// Returns a line whose changes have no effect and are kept in a field of their own.
+fn set_aside(text: &str) -> String {
+    let Ok(mut tree) = JsonTree::parse(text) else { return text.to_owned() };
+    let Some(deltas) = tree.value_at(&["deltas"]) else { return text.to_owned() };
+    let none = JsonTree::parse("[]").unwrap_or_else(|_| JsonTree::null());
+    let mut edits = [
+        Delta::set(DeltaPath::array(["deltas"]), none),
+        Delta::set(DeltaPath::array([OWN, UNFIT]), deltas),
+    ];
+    match apply_group(&mut edits, &mut tree) {
+        Ok(()) => tree.to_line(),
+        Err(_) => text.to_owned(),
     }
 }

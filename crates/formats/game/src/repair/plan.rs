@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::RepairAction;
 use crate::error::GameError;
-use crate::paths::{DocumentFile, scene_path};
+use crate::paths::{DocumentFile, join_names, scene_path};
 use crate::session::Session;
 use crate::survey::SurveyResult;
 use crate::writer::SNAPSHOT_TURNS;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SceneId};
+use everturn_session::marks;
 use everturn_session::repair::numbering::MOST_LOST;
 
 /// Larger logs are not rewritten: the log and its copy must fit into one commit.
@@ -34,6 +35,10 @@ pub(super) struct GameRepairPlan {
     /// Turns for which snapshots are written.
     pub(super) fresh: BTreeMap<u64, SnapshotPurpose>,
     pub(super) scenes: BTreeSet<String>,
+    /// Scene files in which keys are repeated and that do not follow from the changes.
+    pub(super) repeated: BTreeSet<FilePath>,
+    /// Whether the document of marks is rewritten.
+    pub(super) marks: bool,
 }
 
 impl GameRepairPlan {
@@ -48,7 +53,17 @@ impl GameRepairPlan {
         if rules.logs_every_change() {
             plan.fresh = fresh(session, facts);
             plan.scenes.clone_from(&facts.wrong_scenes);
+            let rewritten: BTreeSet<FilePath> =
+                plan.scenes.iter().filter_map(|id| scene_file(session, id)).collect();
+            let scenes = join_names(&session.dir, &["scenes"]);
+            let repeated = facts.repeated.iter().filter(|file| file.is_within(&scenes));
+            let current = facts.last_scene_file(session).filter(|_| facts.wrong_states);
+            plan.repeated = repeated
+                .filter(|file| !rewritten.contains(*file) && current.as_ref() != Some(*file))
+                .cloned()
+                .collect();
         }
+        plan.marks = facts.wrong_marks;
         Ok(plan)
     }
 
@@ -88,6 +103,13 @@ impl GameRepairPlan {
             if let Some(file) = scene_file(session, id) {
                 add(file, "the scene is rewritten from the changes".to_owned());
             }
+        }
+        for file in &self.repeated {
+            add(file.clone(), "rewritten with the last value of each repeated key".to_owned());
+        }
+        if self.marks {
+            let file = marks::marks_file(&session.dir);
+            add(file, "rewritten with the intact marks".to_owned());
         }
         let keeps_metadata = session.rules().keeps_metadata();
         if (facts.wrong_states || (session.meta.is_none() && keeps_metadata))

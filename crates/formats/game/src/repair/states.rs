@@ -88,6 +88,9 @@ fn states(
         let names: Vec<&str> = name.split('/').collect();
         keeper.write(&join_names(&session.dir, &names), bytes)?;
     }
+    if let Some(turn) = facts.last_plain.filter(|_| session.noted_states().is_none()) {
+        meta.put(&["stateFiles", "adoptedAt"], &turn);
+    }
     if session.meta.is_none() {
         // Other fields of the lost metadata, as far as the states have them.
         let player = |path: &[&str]| state.player.value_at(path).filter(|tree| !tree.is_null());

@@ -196,7 +196,9 @@ pub(super) fn fill(
     let last = snapshots.chain(states).chain(changes).chain(logged).max().unwrap_or(0);
     let lowest = session.files().ok();
     let lowest = lowest.and_then(|files| files.snapshots.first().map(|(file, _)| file.turn));
-    let first = all.keys().next().copied().unwrap_or(1).min(lowest.unwrap_or(0) + 1).max(1);
+    let changed = noted.iter().map(|noted| noted.turn).min().unwrap_or(u64::MAX);
+    let first = all.keys().next().copied().unwrap_or(1).min(lowest.unwrap_or(0) + 1);
+    let first = first.min(changed).max(1);
     if (last + 1).saturating_sub(first).saturating_sub(all.len() as u64) > MOST_LOST {
         return all;
     }

@@ -10,6 +10,7 @@ use crate::log::{LogItem, LogLine, RecordLog};
 use crate::paths::{DocumentFile, LogFile, LogKind, SnapshotFile};
 use crate::scenes::{scene_id_of, started_scene};
 use crate::state::{GameState, Scope};
+use crate::turn::{OWN, UNFIT};
 use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
 use everturn_value::tree::JsonTree;
@@ -164,7 +165,7 @@ impl Survey<'_> {
                 ReplayCheckpoint::Snapshot(file, path) => {
                     let found = self.snapshot(file, &path)?;
                     if let Some((snapshot, facts)) = found
-                        && self.is_trusted(&path, &snapshot, track.state.as_ref())
+                        && self.is_trusted(&path, &snapshot, &facts, track.state.as_ref())
                     {
                         self.compare_snapshot(&path, &snapshot, &facts, track.state.as_ref());
                         self.scene_passed(track.state.as_ref(), &snapshot.state);
@@ -203,6 +204,17 @@ impl Survey<'_> {
             Some(message) => track.dangling.add(line, || message),
             None => self.report_group(path, FindingCode::DanglingChange, &mut track.dangling),
         }
+        // Searching for the name first is cheaper than parsing the fields.
+        if line.slice.as_str().contains(UNFIT)
+            && JsonTree::parse(line.slice.as_str())
+                .is_ok_and(|tree| tree.value_at(&[OWN, UNFIT]).is_some())
+        {
+            let message = format!(
+                "change {} of turn {} has no effect: what it changes is lost",
+                change.id, change.turn
+            );
+            self.note_line(path, line, FindingCode::LostTurn, message);
+        }
         let Some(state) = track.state.as_mut().filter(|_| change.turn > track.since) else {
             return;
         };
@@ -231,6 +243,7 @@ impl Survey<'_> {
         let recount = &mut self.facts.recount;
         recount.deltas += u64::from(count);
         recount.deltas_by_turn.add(change.turn, count);
+        recount.lines_by_turn.add(change.turn, 1);
         recount.last_change = recount.last_change.max(change.turn);
         if started_scene(change).is_some() {
             recount.scene_starts.insert(change.turn, 1);

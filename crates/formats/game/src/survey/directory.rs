@@ -83,6 +83,8 @@ impl Survey<'_> {
         self.begin(&file);
         let found = marks::check_marks(&self.session.store, &dir, last).map_err(GameError::from);
         for finding in self.readable(&file, found)?.unwrap_or_default() {
+            // A mark of a turn that does not exist is whole.
+            self.facts.wrong_marks |= finding.code != FindingCode::UnknownReference;
             self.report(finding);
         }
         Ok(())

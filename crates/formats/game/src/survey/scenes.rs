@@ -100,6 +100,9 @@ impl Survey<'_> {
         {
             self.note(path, FindingCode::WrongPlace, format!("it belongs to session {session}"));
         }
+        if self.facts.repeated.contains(path) && self.facts.scenes_over.contains_key(id) {
+            self.facts.wrong_scenes.insert(id.to_owned());
+        }
         self.scene_range(&scene, path);
         let over = self.facts.scenes_over.get(id);
         if over.is_some_and(|over| !self.blind && *over != everturn_value::tree::digest(&scene)) {

@@ -17,6 +17,12 @@ use everturn_value::tree::JsonTree;
 /// How many differing paths are listed.
 const MOST_PLACES: usize = 5;
 
+/// How many changes there are in a range of turns.
+struct ChangeCount {
+    changes: u64,
+    lines: u64,
+}
+
 impl Survey<'_> {
     /// Reads a snapshot. Returns `None` if it cannot be used.
     pub(super) fn snapshot(
@@ -49,6 +55,9 @@ impl Survey<'_> {
                     self.facts.first_from.clone_from(&read.1.from);
                 }
                 self.facts.is_own |= read.0.summed;
+                if !read.0.summed {
+                    self.facts.last_plain = self.facts.last_plain.max(Some(file.turn));
+                }
                 if self.facts.good_snapshots.is_empty() {
                     self.facts.starts_with_repair = read.1.from.is_none()
                         && read.0.reason == SnapshotReason::Other("repair".to_owned());
@@ -68,14 +77,22 @@ impl Survey<'_> {
         }
     }
 
-    /// Returns whether a snapshot is trusted: one without checksums must match the replayed state.
+    /// Returns whether a snapshot is trusted: one without checksums must match the replayed state, unless it shows that
+    /// changes are missing, so that the replayed state is the wrong one.
     pub(super) fn is_trusted(
         &mut self,
         path: &FilePath,
         snapshot: &Snapshot,
+        facts: &SnapshotFacts,
         replayed: Option<&GameState>,
     ) -> bool {
         if snapshot.summed || !self.session.rules().logs_every_change() || self.blind {
+            return true;
+        }
+        if let (Some(said), Some(counted)) = (facts.deltas, self.counted_changes(snapshot, facts))
+            && said != counted.changes
+            && said != counted.lines
+        {
             return true;
         }
         let differs = replayed.map(|replayed| differences(replayed, &snapshot.state));
@@ -153,12 +170,25 @@ impl Survey<'_> {
             if facts.range.is_some_and(|said| said != range) {
                 wrong.push(format!("its changes are of turns {} to {}", range.0, range.1));
             }
-            let counted = self.facts.recount.deltas_by_turn.sum(from.turn, snapshot.turn);
-            if let Some(said) = facts.deltas.filter(|said| *said != counted) {
-                wrong.push(format!("it records {said} changes, but there are {counted}"));
-            }
+        }
+        if let (Some(said), Some(counted)) = (facts.deltas, self.counted_changes(snapshot, facts))
+            && said != counted.changes
+            && (snapshot.summed || said != counted.lines)
+        {
+            let counted = counted.changes;
+            wrong.push(format!("it records {said} changes, but there are {counted}"));
         }
         wrong
+    }
+
+    /// Counts the changes since the snapshot that this one follows from. Other programs count single changes or lines.
+    fn counted_changes(&self, snapshot: &Snapshot, facts: &SnapshotFacts) -> Option<ChangeCount> {
+        let from = SnapshotFile::parse(&format!("{}.json", facts.from.as_ref()?))?.turn;
+        let recount = &self.facts.recount;
+        Some(ChangeCount {
+            changes: recount.deltas_by_turn.sum(from, snapshot.turn),
+            lines: recount.lines_by_turn.sum(from, snapshot.turn),
+        })
     }
 
     /// Reports the turns whose states are lost: nothing is left from which they follow.

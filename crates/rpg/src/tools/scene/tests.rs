@@ -59,6 +59,7 @@ fn turn(campaign: &Value, input: &str, narrator: &mut dyn Narrator) -> (Value, V
     (played.row, played.draft.into_parts().0.to_value().unwrap())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the callers pass literals")]
 fn act(campaign: &Value, args: Value) -> (Value, Value) {
     let call = json!({"id": "c", "tool": "scene_action", "args": args, "reason": null});
     let output = NarratorOutput {
@@ -77,6 +78,7 @@ fn on(target: &str, action: &str) -> Value {
 }
 
 /// Checks an action that is not possible: it is reported, and changes nothing.
+#[expect(clippy::needless_pass_by_value, reason = "the callers pass literals")]
 #[track_caller]
 fn check_refused(args: Value, code: &str, narrative: &str) {
     let (result, after) = act(&campaign(), args.clone());

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::format::{SessionError, SessionFormat, SessionReader, error_chain};
-use crate::model::SessionRef;
+use super::{SessionError, error_chain};
 use everturn_archive::{ArchiveLimits, StoreFileReader, Unpacker, check};
 use everturn_json::names::{FilePath, Name};
 use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
@@ -33,16 +32,4 @@ pub fn unpack_to_memory(
     }
     writer.release()?;
     Ok(held)
-}
-
-/// Opens a session for reading, also if it is archived.
-pub fn open_reader(
-    store: &Arc<dyn Store>,
-    layout: &dyn SessionFormat,
-    place: &SessionRef,
-) -> Result<Box<dyn SessionReader>, SessionError> {
-    let Some(inside) = layout.archived(place) else { return layout.open(store, place) };
-    let top = Name::parse(&place.id)?;
-    let held = unpack_to_memory(store, &place.path, &top, &inside.path)?;
-    layout.open(&held, &inside)
 }
