@@ -34,7 +34,7 @@ pub(crate) struct SourceCollection {
 }
 
 /// Returns the catalog directory, if the user has a home.
-fn directory() -> Option<PathBuf> {
+pub(crate) fn directory() -> Option<PathBuf> {
     agent_homes::own_home().map(|home| home.dirs.cache_dir.join(DIRECTORY))
 }
 

@@ -26,6 +26,7 @@ mod linggen;
 mod ls;
 mod man;
 mod mark;
+mod mcp;
 mod mission;
 mod new;
 mod pause;
@@ -48,6 +49,7 @@ mod scene;
 mod scrub;
 mod seal;
 mod search;
+mod serve;
 mod session;
 mod settings;
 mod show;
@@ -124,6 +126,8 @@ registry! {
         Stats => stats,
         Context => context,
         Sources => sources,
+        Serve => serve,
+        Mcp => mcp,
     }
     "Time travel" {
         Replay => replay,

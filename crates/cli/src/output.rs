@@ -22,23 +22,35 @@ pub(crate) fn be_silent() {
 /// The lock is held as long as this lives, so no other output can come between its lines. `write!` and `writeln!` work
 /// on it and fail with an [`EarlyExit`].
 pub(crate) struct Output {
-    stdout: BufWriter<StdoutLock<'static>>,
+    /// `None` while another part of the program writes to stdout.
+    stdout: Option<BufWriter<StdoutLock<'static>>>,
 }
 
 impl Output {
     /// Locks stdout for this command.
     pub(crate) fn stdout() -> Output {
-        Output { stdout: BufWriter::new(io::stdout().lock()) }
+        Output { stdout: Some(BufWriter::new(io::stdout().lock())) }
+    }
+
+    /// Leaves stdout to another part of the program until something is printed again.
+    pub(crate) fn release(&mut self) -> Result<(), EarlyExit> {
+        self.flush()?;
+        self.stdout = None;
+        Ok(())
+    }
+
+    fn locked(&mut self) -> &mut BufWriter<StdoutLock<'static>> {
+        self.stdout.get_or_insert_with(|| BufWriter::new(io::stdout().lock()))
     }
 
     /// Prints bytes unchanged.
     pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), EarlyExit> {
-        self.stdout.write_all(bytes).map_err(stdout_failed)
+        self.locked().write_all(bytes).map_err(stdout_failed)
     }
 
     /// Prints formatted text; called by `write!` and `writeln!`.
     pub(crate) fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), EarlyExit> {
-        self.stdout.write_fmt(text).map_err(stdout_failed)
+        self.locked().write_fmt(text).map_err(stdout_failed)
     }
 
     /// Prints a status message to stderr; scripts use the data and the exit code.
@@ -52,17 +64,17 @@ impl Output {
 
     /// Flushes all output so far.
     pub(crate) fn flush(&mut self) -> Result<(), EarlyExit> {
-        self.stdout.flush().map_err(stdout_failed)
+        self.locked().flush().map_err(stdout_failed)
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stdout.write(bytes)
+        self.locked().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stdout.flush()
+        self.locked().flush()
     }
 }
 

@@ -9,6 +9,7 @@ use everturn::config::{self, Config};
 use everturn::format::{self, SessionFormat};
 
 use everturn::model::SessionRef;
+use everturn_server::ServedSource;
 use serde_json::{Value, json};
 
 use crate::agent_homes::{self, AgentKind};
@@ -387,6 +388,27 @@ pub(crate) fn open_source(
             Ok(None)
         }
     }
+}
+
+/// Returns the sources for a server, with unique names. The own root is one also before it exists.
+pub(crate) fn served_sources(context: &Context) -> Result<Vec<ServedSource>, Error> {
+    let mut served: Vec<ServedSource> = Vec::new();
+    for source in selected_sources(context)? {
+        let is_main = matches!(source.origin, SourceOrigin::Own | SourceOrigin::Named);
+        if !is_main && !source.path.exists() {
+            continue;
+        }
+        let times = served.iter().filter(|known| known.name == source.name).count();
+        let name = source.name.clone();
+        served.push(ServedSource {
+            name: if times == 0 { name } else { format!("{name}-{}", times + 1) },
+            dir: source.dir().to_owned(),
+            formats: source.layouts(context),
+            only: source.file_name().map(str::to_owned),
+            is_main,
+        });
+    }
+    Ok(served)
 }
 
 /// Adds a source to the configuration, or removes one.

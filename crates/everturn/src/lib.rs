@@ -29,8 +29,8 @@
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
 //! This crate is the front door: it re-exports the crates below it, one for each layer.
-//! Its own modules are `root`, `session`, `append_once`, `inputs` (typed turns and messages) and `error`. The others, by
-//! layer:
+//! Its own modules are `root`, `session`, `new_session`, `append_once`, `inputs` (typed turns and messages) and `error`.
+//! The others, by layer:
 //!
 //! - `everturn-json`: [`names`], [`finding`], [`json`], [`jsonl`].
 //! - `everturn-value`: [`document`], [`tree`], [`delta`].
@@ -49,6 +49,7 @@
 mod append_once;
 mod error;
 mod inputs;
+mod new_session;
 mod root;
 mod session;
 

@@ -73,9 +73,7 @@ impl<F: FormatTag> Session<F> {
         let unknown = || SessionError::request("a new session needs a format");
         let format = format.ok_or_else(unknown)?;
         let editor = format.editing(Operation::Create)?.create(root.store(), new, root.now())?;
-        let mut session = Session::at(root, format, editor.session_ref());
-        session.editor = Some(editor);
-        Ok(session)
+        Ok(Session::locked(root, format, editor))
     }
 
     /// Opens a session by its ID, its path below the root, or `latest`.
@@ -94,6 +92,16 @@ impl<F: FormatTag> Session<F> {
 }
 
 impl<F> Session<F> {
+    /// A session that is locked already.
+    pub(crate) fn locked(
+        root: &Root,
+        format: &'static dyn SessionFormat,
+        editor: Box<dyn SessionEditor>,
+    ) -> Session<F> {
+        let session = Session::at(root, format, editor.session_ref());
+        Session { editor: Some(editor), ..session }
+    }
+
     pub(crate) fn at(
         root: &Root,
         format: &'static dyn SessionFormat,

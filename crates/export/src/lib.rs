@@ -57,7 +57,7 @@ mod session_export;
 pub use error::ExportError;
 pub use everturn_typeset::{FontSources, Options as Pages, PaperSize};
 pub use export::{Export, ExportReport};
-pub use mask::{MaskedText, SecretMask};
+pub use mask::{MaskedText, SecretMask, mask_json};
 pub use options::{ExportFormat, ExportOptions, ExportPart, ExportStyle};
 pub use output::ExportProgress;
 pub use session_export::ExportSession;

@@ -89,6 +89,12 @@ impl<'m> TextMasker<'m> {
     }
 }
 
+/// Masks the secrets in the strings of JSON; everything else keeps its spelling.
+#[must_use]
+pub fn mask_json(json: String, mask: &dyn SecretMask) -> String {
+    TextMasker::new(Some(mask)).mask_json(json)
+}
+
 /// Returns the end of the string that begins at a quote.
 fn string_end(text: &str, start: usize) -> usize {
     let mut escaped = false;

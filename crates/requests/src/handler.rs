@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use everturn::format::{SessionError, Transition};
-use everturn::model::{AppendOutcome, ForkOptions};
+use everturn::model::{AppendOutcome, ForkOptions, SessionRef};
 use everturn::tree::JsonTree;
 use everturn::{AnySession, AppendCondition, Error, ErrorKind, MarkKind, NewMark, OnceOutcome};
 
@@ -16,11 +16,11 @@ use crate::request::{
 };
 use crate::response::{
     AppendAnswer, AppendTiming, BranchesAnswer, DiffAnswer, ForkAnswer, InfoAnswer, MarkAnswer,
-    MarksAnswer, Response, RewindAnswer, SceneAnswer, SnapshotAnswer, StateAnswer, StatusAnswer,
-    SyncAnswer, UndoAnswer,
+    MarkView, MarksAnswer, Response, RewindAnswer, SceneAnswer, SnapshotAnswer, StateAnswer,
+    StatusAnswer, SyncAnswer, UndoAnswer,
 };
 use crate::views::{
-    branch_view, change_view, deferred, mark_view, outcome_warnings, raw, raw_object, warnings,
+    branch_view, change_view, deferred, outcome_warnings, raw, raw_object, warnings,
 };
 
 /// The version of the protocol.
@@ -77,6 +77,12 @@ impl SessionHandler {
         self.session.is_none()
     }
 
+    /// Where the session is; `None` if the conversation was closed.
+    #[must_use]
+    pub fn place(&self) -> Option<&SessionRef> {
+        self.session.as_ref().map(AnySession::session_ref)
+    }
+
     /// Ends the conversation: writes pending derived data and releases the session.
     pub fn close(&mut self) -> Result<(), RequestError> {
         match self.session.take() {
@@ -111,10 +117,10 @@ impl SessionHandler {
             Request::MarkAdd(request) => add_mark(session, wait, request),
             Request::MarkRemove(request) => {
                 let removed = retry(wait, || session.remove_mark(&request.mark))?;
-                Ok(Response::Mark(MarkAnswer { mark: mark_view(removed) }))
+                Ok(Response::Mark(MarkAnswer { mark: removed.into() }))
             }
             Request::MarkList(_) => {
-                let marks = session.marks()?.into_iter().map(mark_view).collect();
+                let marks = session.marks()?.into_iter().map(MarkView::from).collect();
                 Ok(Response::Marks(MarksAnswer { marks }))
             }
             Request::Pause(_) => transition(session, wait, Transition::Pause),
@@ -122,7 +128,9 @@ impl SessionHandler {
             Request::Complete(_) => transition(session, wait, Transition::Complete),
             Request::State(request) => state(session, request),
             Request::Diff(request) => diff(session, request),
-            Request::Entries(request) => Ok(Response::Entries(read_page(session, request)?)),
+            Request::Entries(request) => {
+                Ok(Response::Entries(read_page(session.reader()?, request)?))
+            }
             Request::Branches(_) => branches(session),
             Request::Sync(_) => sync(session, access),
             Request::Info(_) => info(session, access),
@@ -267,7 +275,7 @@ fn add_mark(
         entry: request.entry.clone(),
     };
     let added = retry(wait, || session.add_mark(&mark))?;
-    Ok(Response::Mark(MarkAnswer { mark: mark_view(added) }))
+    Ok(Response::Mark(MarkAnswer { mark: added.into() }))
 }
 
 fn transition(

@@ -46,7 +46,7 @@ mod views;
 pub use error::{ErrorCode, RequestError};
 pub use handler::{Access, SessionHandler};
 pub use lines::{LineAnswer, MAX_LINE, RequestLine, RequestLines};
-pub use page::{MAX_PAGE, PAGE};
+pub use page::{MAX_PAGE, PAGE, read_page};
 pub use request::{
     AppendRequest, DiffRequest, EmptyRequest, EntriesRequest, ForkRequest, MarkAddRequest,
     MarkRemoveRequest, Request, RewindRequest, SceneRequest, StatePath, StateRequest, UndoRequest,
@@ -56,3 +56,4 @@ pub use response::{
     ForkAnswer, InfoAnswer, MarkAnswer, MarkView, MarksAnswer, Response, RewindAnswer, SceneAnswer,
     SnapshotAnswer, StateAnswer, StatusAnswer, SyncAnswer, UndoAnswer, Warning,
 };
+pub use views::{change_view, entry_view};

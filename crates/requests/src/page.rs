@@ -3,7 +3,8 @@
 //! A page ends with a turn. Its cursor is the turn of the next page; if turn numbers may start again, it is the number of
 //! entries so far, as `#120`.
 
-use everturn::{AnySession, Entry};
+use everturn::format::SessionReader;
+use everturn::{Entry, Error};
 
 use crate::error::{ErrorCode, RequestError};
 use crate::request::EntriesRequest;
@@ -44,9 +45,9 @@ impl Cursor {
     }
 }
 
-/// Reads the page that a request asks for.
-pub(crate) fn read_page(
-    session: &AnySession,
+/// Reads the page that a request asks for, of a session or along one of its branches.
+pub fn read_page(
+    reader: &dyn SessionReader,
     request: &EntriesRequest,
 ) -> Result<EntriesAnswer, RequestError> {
     let limit = request.limit.unwrap_or(PAGE);
@@ -59,7 +60,7 @@ pub(crate) fn read_page(
             .at("cursor")
             .hint("send next of the previous page, unchanged")
     };
-    let repeats = session.repeats_turns()?;
+    let repeats = reader.repeats_turns();
     let (mut from, to) = (request.from.unwrap_or(0), request.to.unwrap_or(u64::MAX));
     let mut skipped = 0;
     match request
@@ -73,10 +74,10 @@ pub(crate) fn read_page(
         Some(_) => return Err(bad_cursor()),
         None => {}
     }
-    let mut stream = session.entries(from..=to)?;
+    let mut stream = reader.entries(from..=to).map_err(Error::from)?;
     let mut page = EntriesAnswer { entries: Vec::new(), next: None, warnings: Vec::new() };
     let (mut last, mut bytes) = (None, 0);
-    while let Some(entry) = stream.next().transpose()? {
+    while let Some(entry) = stream.next().transpose().map_err(Error::from)? {
         if entry.seq <= skipped && repeats {
             continue;
         }

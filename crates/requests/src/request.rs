@@ -111,11 +111,13 @@ fn unknown_request(name: &str) -> RequestError {
 
 /// A request without fields.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EmptyRequest {}
 
 /// Appends a turn or message.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AppendRequest {
     /// The turn or message, an object in the terms of the format.
@@ -130,6 +132,7 @@ pub struct AppendRequest {
 
 /// Undoes the last turns.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UndoRequest {
     /// The number of turns; 1 by default.
@@ -142,6 +145,7 @@ pub struct UndoRequest {
 
 /// Rewinds to a turn.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RewindRequest {
     /// The turn, which becomes the last one.
@@ -153,6 +157,7 @@ pub struct RewindRequest {
 
 /// Creates a session from the turns of this one.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForkRequest {
     /// The last turn of the new session; all turns by default.
@@ -165,6 +170,7 @@ pub struct ForkRequest {
 
 /// Starts or ends a scene.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SceneRequest {
     /// The fields of the scene, or of its end.
@@ -177,6 +183,7 @@ pub struct SceneRequest {
 
 /// Adds a mark.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MarkAddRequest {
     /// Its name.
@@ -197,6 +204,7 @@ pub struct MarkAddRequest {
 
 /// Removes a mark.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MarkRemoveRequest {
     /// The ID of the mark.
@@ -205,6 +213,7 @@ pub struct MarkRemoveRequest {
 
 /// The state at a turn.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StateRequest {
     /// The path of a value, starting with the scope, such as `world.npcs.luna`.
@@ -217,6 +226,7 @@ pub struct StateRequest {
 
 /// A path in the state: keys with dots between them, or a list of keys.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "a path is a string or a list of strings")]
 pub enum StatePath {
     /// Keys with dots between them.
@@ -227,6 +237,7 @@ pub enum StatePath {
 
 /// The changes between two turns.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DiffRequest {
     /// The turn to start from.
@@ -241,6 +252,7 @@ pub struct DiffRequest {
 
 /// The entries of a range of turns.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EntriesRequest {
     /// The first turn; the first of the session by default.

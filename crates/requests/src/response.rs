@@ -41,6 +41,7 @@ pub enum Response {
 
 /// When a turn was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AppendTiming {
     /// By this request.
@@ -51,6 +52,7 @@ pub enum AppendTiming {
 
 /// Something that a person should know, although the request succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
     /// The code of a finding, or `deferred`.
     pub code: &'static str,
@@ -69,6 +71,7 @@ pub struct Warning {
 
 /// A turn is stored.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppendAnswer {
     /// Its number.
     pub turn: u64,
@@ -84,6 +87,7 @@ pub struct AppendAnswer {
 
 /// Turns are undone.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UndoAnswer {
     /// The new turn.
     pub turn: u64,
@@ -93,6 +97,7 @@ pub struct UndoAnswer {
 
 /// The session is rewound.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RewindAnswer {
     /// The last turn now.
     pub turn: u64,
@@ -104,6 +109,7 @@ pub struct RewindAnswer {
 
 /// A session is forked.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ForkAnswer {
     /// The new session.
     pub session: String,
@@ -119,6 +125,7 @@ pub struct ForkAnswer {
 
 /// A scene is started or ended.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SceneAnswer {
     /// The turn that does so.
     pub turn: u64,
@@ -130,6 +137,7 @@ pub struct SceneAnswer {
 
 /// A snapshot is taken.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SnapshotAnswer {
     /// Its turn.
     pub turn: u64,
@@ -141,6 +149,7 @@ pub struct SnapshotAnswer {
 
 /// A mark is added or removed.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MarkAnswer {
     /// The mark.
     pub mark: MarkView,
@@ -148,6 +157,7 @@ pub struct MarkAnswer {
 
 /// All marks.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MarksAnswer {
     /// The marks, by turn.
     pub marks: Vec<MarkView>,
@@ -155,6 +165,7 @@ pub struct MarksAnswer {
 
 /// A mark.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MarkView {
     /// Its ID.
     pub id: String,
@@ -174,6 +185,7 @@ pub struct MarkView {
 
 /// The session has another status.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusAnswer {
     /// Its status.
     pub status: String,
@@ -185,6 +197,7 @@ pub struct StatusAnswer {
 
 /// The state at a turn, or a value in it.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateAnswer {
     /// The turn.
     pub turn: u64,
@@ -196,6 +209,7 @@ pub struct StateAnswer {
 
 /// The changes between two turns.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffAnswer {
     /// The first turn.
     pub from: u64,
@@ -209,6 +223,7 @@ pub struct DiffAnswer {
 
 /// A page of entries.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EntriesAnswer {
     /// The entries, in order.
     pub entries: Vec<EntryView>,
@@ -220,6 +235,7 @@ pub struct EntriesAnswer {
 
 /// An entry.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EntryView {
     /// Its position in the session, counted from 1.
     pub seq: u64,
@@ -242,6 +258,7 @@ pub struct EntryView {
 
 /// The branches.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BranchesAnswer {
     /// The branches in the session, if its records form a tree.
     pub branches: Vec<BranchView>,
@@ -253,6 +270,7 @@ pub struct BranchesAnswer {
 
 /// A branch in a session.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BranchView {
     /// Its ID.
     pub id: String,
@@ -268,6 +286,7 @@ pub struct BranchView {
 
 /// Everything is written.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SyncAnswer {
     /// The last turn.
     pub turn: Option<u64>,
@@ -275,6 +294,7 @@ pub struct SyncAnswer {
 
 /// What is known about the session.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InfoAnswer {
     /// The version of the protocol.
     pub protocol: u64,

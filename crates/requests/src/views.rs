@@ -31,18 +31,20 @@ pub(crate) fn raw_object<'m>(
     raw(&JsonTree::from_members(members))
 }
 
-pub(crate) fn warning(finding: &Finding) -> Warning {
-    Warning {
-        code: finding.code.as_str(),
-        message: finding.message.clone(),
-        file: Some(finding.file.to_string()),
-        line: finding.line,
-        offset: finding.offset,
+impl From<&Finding> for Warning {
+    fn from(finding: &Finding) -> Warning {
+        Warning {
+            code: finding.code.as_str(),
+            message: finding.message.clone(),
+            file: Some(finding.file.to_string()),
+            line: finding.line,
+            offset: finding.offset,
+        }
     }
 }
 
 pub(crate) fn warnings(findings: &[Finding]) -> Vec<Warning> {
-    findings.iter().map(warning).collect()
+    findings.iter().map(Warning::from).collect()
 }
 
 pub(crate) fn deferred(message: &str) -> Warning {
@@ -57,15 +59,17 @@ pub(crate) fn outcome_warnings(outcome: &AppendOutcome) -> Vec<Warning> {
     list
 }
 
-pub(crate) fn mark_view(mark: Mark) -> MarkView {
-    MarkView {
-        kind: mark.kind.as_str().to_owned(),
-        time: mark.time.map(|time| time.to_string()),
-        id: mark.id,
-        name: mark.name,
-        description: mark.description,
-        turn: mark.turn,
-        entry: mark.entry,
+impl From<Mark> for MarkView {
+    fn from(mark: Mark) -> MarkView {
+        MarkView {
+            kind: mark.kind.as_str().to_owned(),
+            time: mark.time.map(|time| time.to_string()),
+            id: mark.id,
+            name: mark.name,
+            description: mark.description,
+            turn: mark.turn,
+            entry: mark.entry,
+        }
     }
 }
 
@@ -74,7 +78,8 @@ pub(crate) fn branch_view(branch: SessionBranch) -> BranchView {
     BranchView { id, from, turns, updated: updated.map(|time| time.to_string()), title }
 }
 
-pub(crate) fn entry_view(entry: Entry, with_raw: bool) -> Result<EntryView, RequestError> {
+/// An entry as answers have it, with the stored record if `with_raw`.
+pub fn entry_view(entry: Entry, with_raw: bool) -> Result<EntryView, RequestError> {
     Ok(EntryView {
         raw: if with_raw { Some(raw(&entry.raw)?) } else { None },
         seq: entry.seq,
@@ -88,7 +93,7 @@ pub(crate) fn entry_view(entry: Entry, with_raw: bool) -> Result<EntryView, Requ
 }
 
 /// A change with its scope first.
-pub(crate) fn change_view(change: &StateChange) -> Result<Box<RawValue>, RequestError> {
+pub fn change_view(change: &StateChange) -> Result<Box<RawValue>, RequestError> {
     let line = change.delta.to_line();
     let scope = serde_json::to_string(&change.scope).unwrap_or_default();
     let rest = line.strip_prefix('{').unwrap_or(&line);

@@ -4,10 +4,10 @@ pub(super) mod story_files;
 
 use std::path::PathBuf;
 
+use everturn::Root;
 use everturn::delta::{Delta, DeltaPath};
-use everturn::format::{self, Feature, Operation, SessionEditor, SessionError, SessionFormat};
+use everturn::format::{self, Feature, SessionError, SessionFormat};
 use everturn::model::NewSession;
-use everturn::store::StoreError;
 use everturn::tree::JsonTree;
 use serde_json::Value;
 
@@ -253,22 +253,6 @@ fn character(text: &str) -> Value {
 /// The member of a Codelia session's metadata with its workspace.
 const WORKSPACE: &str = "codelia_workspace_root";
 
-/// How many IDs are tried before giving up.
-const TRIES: u64 = 1000;
-
-/// Returns an ID made from a time in milliseconds.
-fn id_at(millis: u64) -> String {
-    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut rest = millis;
-    let mut digits = Vec::new();
-    while rest > 0 {
-        let digit = usize::try_from(rest % 36).ok().and_then(|at| DIGITS.get(at));
-        digits.extend(digit.map(|digit| char::from(*digit)));
-        rest /= 36;
-    }
-    format!("session-{}", digits.iter().rev().collect::<String>())
-}
-
 /// Rejects an ID that could never be used to refer to its session.
 pub(super) fn check_session_id(id: &str) -> Result<(), Error> {
     if id == "latest" {
@@ -278,31 +262,13 @@ pub(super) fn check_session_id(id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Creates the session; a generated ID that is taken is replaced by the next one.
-fn create(
-    layout: &'static dyn SessionFormat,
-    root: &OpenRoot,
-    new: NewSession,
-    given: Option<String>,
-) -> Result<Box<dyn SessionEditor>, SessionError> {
-    let now = settings::now();
-    let editing = layout.editing(Operation::Create)?;
-    let numbered = editing.assigns_ids().then(String::new);
-    if let Some(id) = given.or(numbered) {
-        return editing.create(&root.store(), &NewSession { id, ..new }, now);
-    }
-    let start = u64::try_from(now.as_millisecond()).unwrap_or(0);
-    let mut attempt = start;
-    loop {
-        let new = NewSession { id: id_at(attempt), ..new.clone() };
-        match editing.create(&root.store(), &new, now) {
-            Err(SessionError::Taken { .. } | SessionError::Store(StoreError::Busy { .. }))
-                if attempt < start + TRIES =>
-            {
-                attempt += 1;
-            }
-            other => return other,
+fn creation_failed(error: everturn::Error) -> Error {
+    match error {
+        everturn::Error::Session(SessionError::Request { what }) => {
+            Error::new(Exit::Request, what).hint("everturn new --help")
         }
+        everturn::Error::Session(error) => error.into(),
+        error => Error::new(Exit::Request, error.to_string()),
     }
 }
 
@@ -316,19 +282,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     if let Some(id) = &id {
         check_session_id(id)?;
     }
-    let new = NewSession { id: String::new(), name: args.name.clone(), config, fields };
+    let new = NewSession { id: id.unwrap_or_default(), name: args.name.clone(), config, fields };
     let root = OpenRoot::create(&context.root_dir()?)?;
-    let editor = create(layout, &root, new, id).map_err(|error| match error {
-        SessionError::Request { what } => {
-            Error::new(Exit::Request, what).hint("everturn new --help")
-        }
-        error => error.into(),
-    })?;
-    let place = editor.session_ref();
+    let store = Root::builder().clock(settings::now).with_store(&root.path, root.files());
+    let mut session = store.create(layout, &new).map_err(creation_failed)?;
+    let turn = session.lock().map_err(creation_failed)?;
+    let place = session.session_ref().clone();
     if context.json {
         let answer = JsonObject::new()
             .text("session", &place.id)
-            .number("turn", editor.last_turn())
+            .number("turn", turn)
             .text("layout", layout.name())
             .text("path", &root.shown(&place.path));
         writeln!(context.out, "{}", answer.close())?;
@@ -336,20 +299,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         writeln!(context.out, "{}", place.id)?;
     }
     context.out.flush()?;
-    editor.close(settings::now()).map_err(Error::from)?;
+    session.close().map_err(creation_failed)?;
+    drop(store);
     root.close()?;
     Ok(Exit::Success)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_follow_the_time() {
-        assert_eq!(id_at(0), "session-");
-        assert_eq!(id_at(35), "session-z");
-        assert_eq!(id_at(36), "session-10");
-        assert_eq!(id_at(1_767_261_600_000), "session-mjv9xds0");
-    }
 }
