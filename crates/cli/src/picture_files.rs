@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use everturn_export::PictureFiles;
 
-/// Reads picture files below a directory. A session of somebody else must not make an export contain files from
+/// Reads picture files below a directory. A session of another user must not make an export contain files from
 /// elsewhere, so paths that lead out of the directory, also by links, are refused.
 pub(crate) struct PictureDirectory {
     directory: PathBuf,

@@ -172,7 +172,7 @@ fn render_inert(markdown: &str) -> Option<String> {
 /// Gives every block of rendered text its own direction.
 fn with_directions(html: &str) -> String {
     let mut html = html.to_owned();
-    for tag in ["p", "li", "blockquote", "h4", "h5", "h6", "td", "th"] {
+    for tag in ["p", "ul", "ol", "li", "blockquote", "h4", "h5", "h6", "td", "th"] {
         // Tags with attributes come first, because the replacement has one.
         for end in [" ", ">"] {
             let (plain, directed) = (format!("<{tag}{end}"), format!("<{tag} dir=\"auto\"{end}"));

@@ -82,7 +82,7 @@ fn order(
 }
 
 proptest! {
-    #![proptest_config(proptest::test_runner::Config { cases: 10_000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(proptest::test_runner::Config { cases: 3000, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn never_over_the_budget(log in logs(), background in backgrounds(), strategy in strategies(), size in 1_usize..600) {
