@@ -151,6 +151,7 @@ impl ExportTask {
             reader: &*reader,
             choices: &choices,
             mask: self.format.masks_secrets().then(|| SecretRules::standard() as &dyn SecretMask),
+            pictures: None,
             template: None,
             now: "2026-01-02T10:00:00Z".parse().map_err(|_| ExportsError::Odd("invalid time"))?,
         };

@@ -398,7 +398,15 @@ impl Browser {
             .masks_secrets()
             .then(|| SecretRules::standard() as &dyn SecretMask);
         let (template, now) = (None, settings::now());
-        let export = Export { summary: &summary, reader, choices: &choices, mask, template, now };
+        let export = Export {
+            summary: &summary,
+            reader,
+            choices: &choices,
+            mask,
+            pictures: None,
+            template,
+            now,
+        };
         // The progress line would appear in the middle of the screen.
         let write = || {
             let mut file = File::create(Path::new(&name), ExistingFile::Kept)?;

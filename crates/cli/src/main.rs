@@ -31,6 +31,7 @@ mod output;
 mod outside;
 mod overview;
 mod panics;
+mod picture_files;
 mod play;
 mod progress;
 mod recovered;

@@ -13,6 +13,25 @@ fn needs_escape(character: char) -> bool {
     (character.is_control() && !matches!(character, '\n' | '\t')) || is_bidi_control(character)
 }
 
+/// Returns whether a character is a mark that right-to-left text needs. Marks and isolates do not reorder anything
+/// outside of their paragraph, as embeddings and overrides can.
+#[must_use]
+pub fn is_direction_mark(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Same as [`escape_controls`], but direction marks and isolates stay. For pages whose paragraphs are separate elements.
+///
+/// ```
+/// use everturn_export::controls::escape_page_controls;
+///
+/// assert_eq!(escape_page_controls("a\u{200f}\u{2067}b\u{2069}\u{202e}c"), "a\u{200f}\u{2067}b\u{2069}‹U+202E›c");
+/// ```
+#[must_use]
+pub fn escape_page_controls(text: &str) -> String {
+    escape_with(text, |character| needs_escape(character) && !is_direction_mark(character))
+}
+
 /// Returns the text with every control character in a visible form, so that it can neither control a terminal nor
 /// reorder the displayed text. Line endings become Unix line endings.
 ///
@@ -23,6 +42,10 @@ fn needs_escape(character: char) -> bool {
 /// ```
 #[must_use]
 pub fn escape_controls(text: &str) -> String {
+    escape_with(text, needs_escape)
+}
+
+fn escape_with(text: &str, needs_escape: impl Fn(char) -> bool + Copy) -> String {
     if !text.contains(needs_escape) {
         return text.to_owned();
     }

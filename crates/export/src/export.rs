@@ -13,9 +13,10 @@ use crate::error::ExportError;
 use crate::mask::{SecretMask, TextMasker};
 use crate::options::{ExportFormat, ExportOptions, ExportStyle};
 use crate::output::{CountingWriter, ExportProgress, PieceWriter, report_progress};
+use crate::picture::PictureFiles;
 use crate::piece::ExportPiece;
 use crate::source::{ExportSource, SessionCover, SessionOutline, TextMode};
-use crate::{html, json, markdown, pdf, template, text};
+use crate::{epub, html, json, markdown, pdf, template, text};
 
 /// The result of an export.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +47,8 @@ pub struct Export<'e> {
     pub choices: &'e ExportOptions,
     /// Finds secrets; without it none are masked.
     pub mask: Option<&'e dyn SecretMask>,
+    /// The picture files beside the session; without them only pictures inside of messages are shown.
+    pub pictures: Option<&'e dyn PictureFiles>,
     /// The user's template for the custom style: its name and its text.
     pub template: Option<(&'e str, &'e str)>,
     /// The present time.
@@ -66,6 +69,7 @@ impl Export<'_> {
         let custom = self.choices.style == ExportStyle::Custom;
         let texts = match format {
             ExportFormat::Json if !custom => TextMode::Exact,
+            ExportFormat::Html | ExportFormat::Epub if !custom => TextMode::Page,
             _ => TextMode::Shown,
         };
         let source = ExportSource::new(self.summary, self.reader, self.choices, &masker, texts)?;
@@ -88,9 +92,13 @@ impl Export<'_> {
                 json::write(&source, &cover, &outline, &mut out, progress)?
             }
             (false, ExportFormat::Pdf) => {
-                let made = pdf::write(&source, &cover, &outline, &mut out, progress)?;
+                let made =
+                    pdf::write(&source, &cover, &outline, self.pictures, &mut out, progress)?;
                 (report.pages, report.missing) = (Some(made.pages), made.missing);
                 made.findings
+            }
+            (false, ExportFormat::Epub) => {
+                epub::write(&source, &cover, &outline, self.pictures, &mut out, progress)?
             }
             (false, ExportFormat::Text) => {
                 let mut shape = text::PlainTextWriter::new(self.choices);
@@ -101,7 +109,7 @@ impl Export<'_> {
                 write_pieces(&mut shape, &source, &cover, &outline, &mut out, progress)?
             }
             (false, ExportFormat::Html) => {
-                let mut shape = html::HtmlWriter::new(self.choices);
+                let mut shape = html::HtmlWriter::new(self.choices, self.pictures);
                 write_pieces(&mut shape, &source, &cover, &outline, &mut out, progress)?
             }
         };

@@ -47,6 +47,7 @@ pub(crate) fn session_facts(
     outline: &SessionOutline,
 ) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Session", format!("{} ({})", cover.id, cover.layout))];
+    facts.extend(cover.credits.iter().cloned());
     facts.extend(cover.parent.clone().map(|parent| ("Branch of", parent)));
     if let Some((first, last)) = outline.times {
         let (first, last) = (format_minute(first), format_minute(last));

@@ -6,7 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use everturn::markup::{self, escape_html};
-use everturn::model::{Mark, MarkKind};
+use everturn::model::{Attachment, Mark, MarkKind};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -14,6 +14,7 @@ use crate::error::ExportError;
 use crate::facts::{format_clock, format_count, format_day, session_facts};
 use crate::options::{ExportOptions, ExportStyle};
 use crate::output::PieceWriter;
+use crate::picture::{Picture, PictureFiles};
 use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
 use crate::source::{SessionCover, SessionOutline, SpeakerStats};
 
@@ -28,7 +29,10 @@ const PREVIEW_LENGTH: usize = 72;
 
 pub(crate) struct HtmlWriter<'c> {
     choices: &'c ExportOptions,
+    pictures: Option<&'c dyn PictureFiles>,
     speakers: Vec<String>,
+    /// The speaker of the last entry, unless a heading came after it.
+    last_speaker: Option<String>,
     /// The day of the last entry.
     day: Option<String>,
     /// Whether a chapter is open.
@@ -62,12 +66,23 @@ fn preview(text: &str) -> String {
 
 /// Formats paragraphs without Markdown; every line break is kept.
 fn plain_paragraphs(text: &str) -> String {
-    format!("<p>{}</p>", escape_html(text.trim()).replace('\n', "<br>\n"))
+    format!("<p dir=\"auto\">{}</p>", escape_html(text.trim()).replace('\n', "<br>\n"))
 }
 
 impl<'c> HtmlWriter<'c> {
-    pub(crate) fn new(choices: &'c ExportOptions) -> HtmlWriter<'c> {
-        HtmlWriter { choices, speakers: Vec::new(), day: None, in_chapter: false, headings: 0 }
+    pub(crate) fn new(
+        choices: &'c ExportOptions,
+        pictures: Option<&'c dyn PictureFiles>,
+    ) -> HtmlWriter<'c> {
+        HtmlWriter {
+            choices,
+            pictures,
+            speakers: Vec::new(),
+            last_speaker: None,
+            day: None,
+            in_chapter: false,
+            headings: 0,
+        }
     }
 
     fn is_rich(&self) -> bool {
@@ -87,7 +102,7 @@ impl<'c> HtmlWriter<'c> {
             .map(|(at, mark)| {
                 let (class, href) = (rank(mark), anchor(at));
                 format!(
-                    "<li class=\"{class}\"><a href=\"#{href}\">{}</a></li>\n",
+                    "<li class=\"{class}\" dir=\"auto\"><a href=\"#{href}\">{}</a></li>\n",
                     escape_html(&mark.name)
                 )
             })
@@ -109,6 +124,7 @@ impl<'c> HtmlWriter<'c> {
     fn heading(&mut self, mark: &Mark) -> String {
         let id = anchor(self.headings);
         self.headings += 1;
+        self.last_speaker = None;
         let name = escape_html(&mark.name);
         let about = match mark.description.trim() {
             text if !text.is_empty() && self.is_rich() => {
@@ -123,13 +139,15 @@ impl<'c> HtmlWriter<'c> {
                 let close =
                     if std::mem::replace(&mut self.in_chapter, true) { "</section>\n" } else { "" };
                 format!(
-                    "{close}<section class=\"chapter\">\n<h2 id=\"{id}\">{name} {link}</h2>\n{about}"
+                    "{close}<section class=\"chapter\">\n<h2 id=\"{id}\" dir=\"auto\">{name} {link}</h2>\n{about}"
                 )
             }
-            MarkKind::Scene => format!("<h3 id=\"{id}\">{name} {link}</h3>\n{about}"),
+            MarkKind::Scene => format!("<h3 id=\"{id}\" dir=\"auto\">{name} {link}</h3>\n{about}"),
             _ if self.is_rich() => {
                 let kind = escape_html(&mark.kind.to_string());
-                format!("<p class=\"mark\" id=\"{id}\"><b>{kind}</b> {name} {link}</p>\n{about}")
+                format!(
+                    "<p class=\"mark\" id=\"{id}\"><b>{kind}</b> <bdi>{name}</bdi> {link}</p>\n{about}"
+                )
             }
             _ => String::new(),
         }
@@ -163,7 +181,7 @@ impl<'c> HtmlWriter<'c> {
             initial.map(|c| c.to_uppercase().to_string()).unwrap_or_else(|| "·".to_owned());
         let badge =
             format!("<span class=\"badge\" aria-hidden=\"true\">{}</span>", escape_html(&initial));
-        let who = format!("{badge}<b class=\"who\">{name}</b>{note}");
+        let who = format!("{badge}<b class=\"who\"><bdi>{name}</bdi></b>{note}");
         let inside = match role {
             SpeakerRole::Call | SpeakerRole::Answer => {
                 let (tool, body) = said.tool();
@@ -177,19 +195,50 @@ impl<'c> HtmlWriter<'c> {
                 format!("<details>{summary}\n<pre>{}</pre></details>", escape_html(&body))
             }
             SpeakerRole::Thought => {
-                let text = markup::markdown_to_inert_html(&said.text);
+                let text = self.text(said);
                 format!(
-                    "<details><summary>{who}{at}</summary>\n<div class=\"text\">{text}</div></details>"
+                    "<details><summary>{who}{at}</summary>\n<div class=\"text\" dir=\"auto\">{text}</div></details>"
                 )
             }
             _ => {
-                let text = markup::markdown_to_inert_html(&said.text);
-                format!("<header>{who}{at}</header>\n<div class=\"text\">{text}</div>")
+                let text = self.text(said);
+                format!("<header>{who}{at}</header>\n<div class=\"text\" dir=\"auto\">{text}</div>")
             }
         };
         let day = self.new_day(said.time);
         let role = role.as_str();
-        format!("{day}<article class=\"{role} c{colour}\" id=\"{id}\">{inside}</article>\n")
+        let is_same = self.last_speaker.as_ref() == Some(&said.speaker);
+        self.last_speaker = Some(said.speaker.clone());
+        let same = if is_same { " same" } else { "" };
+        format!("{day}<article class=\"{role} c{colour}{same}\" id=\"{id}\">{inside}</article>\n")
+    }
+
+    /// Returns the text of a message, with its actions and attachments.
+    fn text(&self, said: &Message) -> String {
+        let formatted = said.extras.formatted_text.as_deref().filter(|_| said.extras.is_empty());
+        let formatted = formatted.and_then(|html| markup::richer_html(html, &said.spoken));
+        let mut text = formatted.unwrap_or_else(|| markup::markdown_to_inert_html(&said.spoken));
+        for attachment in &said.extras.attachments {
+            text.push_str(&self.attachment(attachment));
+        }
+        text
+    }
+
+    fn attachment(&self, attachment: &Attachment) -> String {
+        let Some(picture) = Picture::of(attachment, self.pictures) else {
+            let words = escape_html(&attachment.describe());
+            return format!("<p class=\"attachment\" dir=\"auto\">{words}</p>\n");
+        };
+        let about = escape_html(attachment.description.trim());
+        let caption = match about.is_empty() {
+            true => String::new(),
+            false => format!("<figcaption dir=\"auto\">{about}</figcaption>"),
+        };
+        let Picture { width, height, .. } = picture;
+        format!(
+            "<figure><img src=\"{}\" alt=\"{about}\" width=\"{width}\" height=\"{height}\" loading=\"lazy\">{caption}</figure>\n",
+            picture.data_url()
+        )
     }
 
     fn changes(changes: &TurnChanges) -> String {
@@ -215,14 +264,14 @@ impl<'c> HtmlWriter<'c> {
             _ => String::new(),
         };
         let mut text = format!(
-            "<header class=\"cover\">\n<p class=\"kicker\">{kicker}</p>\n<h1>{}</h1>\n",
+            "<header class=\"cover\">\n<p class=\"kicker\">{kicker}</p>\n<h1 dir=\"auto\">{}</h1>\n",
             escape_html(&cover.title)
         );
         if self.choices.metadata {
             text.push_str("<dl class=\"facts\">\n");
             for (name, value) in session_facts(cover, outline) {
                 text.push_str(&format!(
-                    "<div><dt>{name}</dt><dd>{}</dd></div>\n",
+                    "<div><dt>{name}</dt><dd dir=\"auto\">{}</dd></div>\n",
                     escape_html(&value)
                 ));
             }
@@ -259,7 +308,7 @@ impl PieceWriter for HtmlWriter<'_> {
         let title = escape_html(&cover.title);
         Ok(format!(
             "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"referrer\" content=\"no-referrer\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\

@@ -1,4 +1,4 @@
-//! Exports sessions as text, Markdown, HTML, PDF and JSON.
+//! Exports sessions as text, Markdown, HTML, PDF, EPUB and JSON.
 //!
 //! `session -> outline and pieces (options applied, secrets masked) -> format -> sink`
 //!
@@ -13,14 +13,15 @@
 //! - [`controls`]: makes control characters visible.
 //! - [`columns`]: wraps text to a given width.
 //! - [`piece`]: the parts of a session that a format writes.
+//! - [`picture`]: pictures in messages.
 //! - `facts`: the metadata of the title page.
 //! - `source`: a session as an outline, and as pieces read one by one.
 //! - `output`, `error`: what the formats share when they write, and how an export fails.
-//! - `text`, `markdown`, `html`, `pdf`, `json`, `template`: the formats, one file each.
+//! - `text`, `markdown`, `html`, `pdf`, `epub`, `json`, `template`: the formats, one file each.
 //! - [`mod@export`], `session_export`: runs an export; of a session that a program has open.
 //!
 //! The crate reads only the common model, so every format can be exported. No format holds more than one turn in
-//! memory, except PDF, which keeps its pages until the end, and custom templates that collect entries themselves.
+//! memory, except PDF and EPUB, which keep their pages until the end, and custom templates that collect entries themselves.
 
 pub mod options;
 
@@ -31,6 +32,8 @@ pub mod controls;
 pub mod columns;
 
 pub mod piece;
+
+pub mod picture;
 
 mod facts;
 
@@ -47,6 +50,8 @@ mod html;
 
 mod pdf;
 
+mod epub;
+
 mod json;
 
 mod template;
@@ -60,4 +65,5 @@ pub use export::{Export, ExportReport};
 pub use mask::{MaskedText, SecretMask, mask_json};
 pub use options::{ExportFormat, ExportOptions, ExportPart, ExportStyle};
 pub use output::ExportProgress;
+pub use picture::PictureFiles;
 pub use session_export::ExportSession;

@@ -17,6 +17,8 @@ use containment::contain_markdown;
 
 pub(crate) struct MarkdownWriter<'c> {
     choices: &'c ExportOptions,
+    /// The speaker of the last message, unless a heading came after it.
+    last_speaker: Option<String>,
 }
 
 /// Escapes text so that Markdown shows it literally, on one line.
@@ -107,7 +109,7 @@ fn front_matter(cover: &SessionCover, outline: &SessionOutline) -> String {
 
 impl<'c> MarkdownWriter<'c> {
     pub(crate) fn new(choices: &'c ExportOptions) -> MarkdownWriter<'c> {
-        MarkdownWriter { choices }
+        MarkdownWriter { choices, last_speaker: None }
     }
 
     fn is_rich(&self) -> bool {
@@ -130,8 +132,10 @@ impl<'c> MarkdownWriter<'c> {
         }
     }
 
-    fn message(&self, said: &Message) -> String {
+    fn message(&mut self, said: &Message) -> String {
         let role = said.role();
+        let last = self.last_speaker.replace(said.speaker.clone());
+        let is_labelled = self.is_rich() || last.as_ref() != Some(&said.speaker);
         let time = said.time.filter(|_| self.is_rich()).map(format_minute);
         if matches!(role, SpeakerRole::Call | SpeakerRole::Answer | SpeakerRole::Thought) {
             let (name, body) = match role {
@@ -153,12 +157,12 @@ impl<'c> MarkdownWriter<'c> {
         }
         line.push_str(&time.map(|time| format!(" · {time}")).unwrap_or_default());
         let text = contain_markdown(said.text.trim_end());
+        let label = if is_labelled { format!("\n{line}\n") } else { String::new() };
         match role {
-            SpeakerRole::Narrator if !self.is_rich() => format!("\n{text}\n"),
             SpeakerRole::Player | SpeakerRole::Aside => {
-                format!("\n{line}\n\n{}", quote_lines(&text))
+                format!("{label}\n{}", quote_lines(&text))
             }
-            _ => format!("\n{line}\n\n{text}\n"),
+            _ => format!("{label}\n{text}\n"),
         }
     }
 
@@ -189,7 +193,10 @@ impl PieceWriter for MarkdownWriter<'_> {
 
     fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError> {
         Ok(match piece {
-            ExportPiece::Heading(mark) => self.heading(mark),
+            ExportPiece::Heading(mark) => {
+                self.last_speaker = None;
+                self.heading(mark)
+            }
             ExportPiece::Turn { .. } => String::new(),
             ExportPiece::Changes(changes) if changes.lines.is_empty() => String::new(),
             ExportPiece::Message(said) => self.message(said),

@@ -19,6 +19,8 @@ pub enum ExportFormat {
     Html,
     /// Pages, typeset like a book.
     Pdf,
+    /// An e-book.
+    Epub,
     /// A chat-log document, which can be imported again.
     Json,
 }
@@ -30,6 +32,7 @@ impl ExportFormat {
         ExportFormat::Markdown,
         ExportFormat::Html,
         ExportFormat::Pdf,
+        ExportFormat::Epub,
         ExportFormat::Json,
     ];
 
@@ -41,6 +44,7 @@ impl ExportFormat {
             ExportFormat::Markdown => "md",
             ExportFormat::Html => "html",
             ExportFormat::Pdf => "pdf",
+            ExportFormat::Epub => "epub",
             ExportFormat::Json => "json",
         }
     }
@@ -63,7 +67,16 @@ impl ExportFormat {
     /// Returns whether secrets are masked by default: in formats meant to be shown to others.
     #[must_use]
     pub fn masks_secrets(self) -> bool {
-        matches!(self, ExportFormat::Markdown | ExportFormat::Html | ExportFormat::Pdf)
+        matches!(
+            self,
+            ExportFormat::Markdown | ExportFormat::Html | ExportFormat::Pdf | ExportFormat::Epub
+        )
+    }
+
+    /// Returns whether the output is bytes rather than text, so that it needs a file.
+    #[must_use]
+    pub fn is_binary(self) -> bool {
+        matches!(self, ExportFormat::Pdf | ExportFormat::Epub)
     }
 }
 
@@ -76,6 +89,7 @@ impl FromStr for ExportFormat {
             "md" | "markdown" => Ok(ExportFormat::Markdown),
             "html" | "htm" => Ok(ExportFormat::Html),
             "pdf" => Ok(ExportFormat::Pdf),
+            "epub" => Ok(ExportFormat::Epub),
             "json" => Ok(ExportFormat::Json),
             _ => {
                 let names: Vec<&str> =

@@ -5,8 +5,10 @@ mod blocks;
 use std::ops::ControlFlow;
 
 use everturn::finding::Finding;
-use everturn::model::{Mark, MarkKind};
-use everturn_typeset::{Block, FrontMatter, PdfDate, SpeakerLine, TextRun, Typesetter};
+use everturn::model::{Attachment, Mark, MarkKind};
+use everturn_typeset::{
+    Block, FrontMatter, PdfDate, PictureBlock, PictureData, SpeakerLine, TextRun, Typesetter,
+};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -14,6 +16,7 @@ use crate::error::ExportError;
 use crate::facts::{format_day, format_minute, session_facts};
 use crate::options::ExportStyle;
 use crate::output::{CountingWriter, ExportProgress, report_progress};
+use crate::picture::{Picture, PictureFiles, PictureFormat};
 use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
 use crate::source::{ExportSource, SessionCover, SessionOutline};
 use blocks::{markdown_blocks, plain_blocks};
@@ -30,12 +33,14 @@ pub(crate) fn write(
     source: &ExportSource<'_>,
     cover: &SessionCover,
     outline: &SessionOutline,
+    pictures: Option<&dyn PictureFiles>,
     out: &mut CountingWriter<'_>,
     progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
 ) -> Result<PdfOutcome, ExportError> {
     let choices = source.choices;
     let press = Typesetter::new(&front(source, cover, outline), &choices.pages)?;
-    let mut book = BookWriter { press, is_rich: choices.style != ExportStyle::Minimal };
+    let is_rich = choices.style != ExportStyle::Minimal;
+    let mut book = BookWriter { press, is_rich, pictures, room: ALL_PICTURES, last_speaker: None };
     let mut pieces = source.pieces(outline)?;
     let mut done = 0;
     while let Some(piece) = pieces.next() {
@@ -101,13 +106,22 @@ fn front(source: &ExportSource<'_>, cover: &SessionCover, outline: &SessionOutli
     }
 }
 
-struct BookWriter {
+/// The maximum size of all pictures of a book in bytes, because they are kept until it is finished.
+const ALL_PICTURES: usize = 96 << 20;
+
+struct BookWriter<'p> {
     press: Typesetter,
     is_rich: bool,
+    pictures: Option<&'p dyn PictureFiles>,
+    /// How many more bytes of pictures may be taken.
+    room: usize,
+    /// The speaker of the last message, unless a heading came after it.
+    last_speaker: Option<String>,
 }
 
-impl BookWriter {
+impl BookWriter<'_> {
     fn heading(&mut self, mark: &Mark) {
+        self.last_speaker = None;
         match mark.kind {
             MarkKind::Chapter => self.press.start_chapter(&mark.name),
             MarkKind::Scene => {
@@ -135,7 +149,37 @@ impl BookWriter {
         }
     }
 
+    /// Adds a picture, or what there is to say about an attachment that cannot be shown.
+    fn attachment(&mut self, attachment: &Attachment) {
+        let picture = Picture::of(attachment, self.pictures);
+        let picture = picture.filter(|picture| picture.bytes.len() <= self.room);
+        let Some(picture) = picture else {
+            let text = vec![TextRun::plain(attachment.describe())];
+            return self.press.add_block(&Block::Note { label: String::new(), text });
+        };
+        self.room -= picture.bytes.len();
+        let data = match picture.format {
+            PictureFormat::Png => PictureData::Png(picture.bytes),
+            PictureFormat::Jpeg => PictureData::Jpeg(picture.bytes),
+            PictureFormat::Gif => PictureData::Gif(picture.bytes),
+            PictureFormat::Webp => PictureData::Webp(picture.bytes),
+        };
+        let caption = attachment.description.trim().to_owned();
+        self.press.add_block(&Block::Picture(PictureBlock { data, caption }));
+    }
+
     fn message(&mut self, said: &Message) {
+        let last = self.last_speaker.replace(said.speaker.clone());
+        let is_labelled = self.is_rich || last.as_ref() != Some(&said.speaker);
+        self.message_text(said, is_labelled);
+        if !matches!(said.role(), SpeakerRole::Call | SpeakerRole::Answer) {
+            for attachment in &said.extras.attachments {
+                self.attachment(attachment);
+            }
+        }
+    }
+
+    fn message_text(&mut self, said: &Message, is_labelled: bool) {
         let role = said.role();
         let note = role.note().unwrap_or_default();
         match role {
@@ -153,35 +197,38 @@ impl BookWriter {
                 }
             }
             SpeakerRole::Thought => {
-                let text = vec![TextRun::italic(said.text.trim())];
+                let text = vec![TextRun::italic(said.spoken.trim())];
                 self.press
                     .add_block(&Block::Note { label: format!("{} {note}", said.speaker), text });
             }
-            SpeakerRole::Narrator if !self.is_rich => self.add_blocks(&markdown_blocks(&said.text)),
             SpeakerRole::System | SpeakerRole::Event => {
                 let label = match note {
                     "" => said.speaker.clone(),
                     note => format!("{} ({note})", said.speaker),
                 };
-                match said.text.len() {
+                match said.spoken.len() {
                     0..4096 => {
-                        let text = vec![TextRun::plain(said.text.trim())];
+                        let text = vec![TextRun::plain(said.spoken.trim())];
                         self.press.add_block(&Block::Note { label, text });
                     }
                     _ => {
                         self.press.add_block(&Block::Note { label, text: Vec::new() });
-                        self.add_blocks(&plain_blocks(&said.text));
+                        self.add_blocks(&plain_blocks(&said.spoken));
                     }
                 }
             }
             _ => {
-                self.press.add_block(&Block::Speaker(SpeakerLine {
+                let when = said.time.filter(|_| self.is_rich).map(format_minute);
+                let speaker = SpeakerLine {
                     who: said.speaker.clone(),
-                    when: said.time.filter(|_| self.is_rich).map(format_minute).unwrap_or_default(),
+                    when: when.unwrap_or_default(),
                     kind: note.to_owned(),
                     turn: Some(said.turn).filter(|_| self.is_rich),
-                }));
-                self.add_blocks(&markdown_blocks(&said.text));
+                };
+                if is_labelled {
+                    self.press.add_block(&Block::Speaker(speaker));
+                }
+                self.add_blocks(&markdown_blocks(&said.spoken));
             }
         }
     }

@@ -101,6 +101,8 @@ pub struct Message {
     pub kind: EntryKind,
     /// The readable text, with actions and attachments in words.
     pub text: String,
+    /// The readable text with actions, without attachments.
+    pub spoken: String,
     /// What it has besides its text.
     pub extras: EntryExtras,
     /// The complete record that it was made from.
@@ -163,6 +165,8 @@ pub struct ChangeLine {
     pub after: Option<String>,
     /// The operation.
     pub op: DeltaOp,
+    /// Why the value changed, if known.
+    pub cause: Option<String>,
 }
 
 impl ChangeLine {
@@ -174,16 +178,25 @@ impl ChangeLine {
             [] => change.scope.clone(),
             segments => format!("{} {}", change.scope, segments.join(".")),
         };
-        let (before, after) =
-            (previous.as_ref().map(shorten_value), value.as_ref().map(shorten_value));
-        ChangeLine { place, before, after, op: *op }
+        // A format that knows names and display formats adds them.
+        let shown = change.delta.extra.iter().find(|(key, _)| key == "shown").map(|(_, tree)| tree);
+        let shown =
+            |key: &str| shown.and_then(|tree| tree.value_at(&[key])).map(|it| shorten_value(&it));
+        ChangeLine {
+            place: shown("place").unwrap_or(place),
+            before: shown("before").or_else(|| previous.as_ref().map(shorten_value)),
+            after: shown("after").or_else(|| value.as_ref().map(shorten_value)),
+            op: *op,
+            cause: shown("cause"),
+        }
     }
 
     /// Describes the change in words.
     #[must_use]
     pub fn describe(&self) -> String {
         let after = self.after.as_deref().unwrap_or_default();
-        match (self.op, self.before.as_deref()) {
+        let cause = self.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
+        let words = match (self.op, self.before.as_deref()) {
             (DeltaOp::Set, Some(before)) => format!("{before} → {after}"),
             (DeltaOp::Set, None) => after.to_owned(),
             (DeltaOp::Delete, Some(before)) => format!("{before} removed"),
@@ -192,7 +205,8 @@ impl ChangeLine {
             (DeltaOp::Pull, _) => format!("{after} removed"),
             (DeltaOp::Increment, Some(before)) => format!("{before} + {after}"),
             (DeltaOp::Increment, None) => format!("+ {after}"),
-        }
+        };
+        format!("{words}{cause}")
     }
 }
 
@@ -236,6 +250,7 @@ mod tests {
             speaker: speaker.to_owned(),
             kind: EntryKind::parse(kind),
             text: text.to_owned(),
+            spoken: text.to_owned(),
             extras: EntryExtras::default(),
             raw: JsonTree::null(),
         }

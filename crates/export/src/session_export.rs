@@ -67,6 +67,7 @@ impl<F> ExportSession for Session<F> {
             reader: self.reader()?,
             choices: options,
             mask,
+            pictures: None,
             template: None,
             now: self.root().now(),
         };

@@ -12,10 +12,11 @@ use everturn::model::{
 };
 use jiff::Timestamp;
 
-use crate::controls::{escape_controls, escape_to_one_line};
+use crate::controls::{escape_controls, escape_page_controls, escape_to_one_line};
 use crate::error::ExportError;
 use crate::mask::TextMasker;
 use crate::options::ExportOptions;
+use crate::picture::take_out_data;
 use crate::piece::{ChangeLine, ExportPiece, Message, SpeakerRole, TurnChanges};
 
 /// The maximum number of speakers that are listed.
@@ -27,6 +28,9 @@ const LONGEST_STATE: usize = 64 << 10;
 /// The state scope that holds the scene.
 const SCENE: &str = "scene";
 
+/// The format whose changes of one message are shown together.
+const CHAT_LOG: &str = "chatlog";
+
 /// The metadata of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionCover {
@@ -37,6 +41,8 @@ pub(crate) struct SessionCover {
     pub(crate) parent: Option<String>,
     pub(crate) created: Option<Timestamp>,
     pub(crate) updated: Option<Timestamp>,
+    /// The series, the protagonist and the model, as far as the session names them.
+    pub(crate) credits: Vec<(&'static str, String)>,
     /// The time of the export.
     pub(crate) now: Timestamp,
 }
@@ -67,6 +73,8 @@ pub(crate) struct SessionOutline {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextMode {
     Shown,
+    /// As shown, with the direction marks that right-to-left text needs.
+    Page,
     Exact,
 }
 
@@ -99,7 +107,16 @@ impl<'s> ExportSource<'s> {
         let masked = self.masker.mask_text(text);
         match self.texts {
             TextMode::Shown => escape_controls(&masked),
+            TextMode::Page => escape_page_controls(&masked),
             TextMode::Exact => masked,
+        }
+    }
+
+    /// Returns the URL of an attachment. Encoded data contain no secrets to be found, and must stay whole.
+    fn display_url(&self, url: String) -> String {
+        match url.starts_with("data:") && self.texts != TextMode::Exact {
+            true => url,
+            false => self.display_name(url),
         }
     }
 
@@ -107,7 +124,7 @@ impl<'s> ExportSource<'s> {
     fn display_extras(&self, extras: EntryExtras) -> EntryExtras {
         let attachments = extras.attachments.into_iter().map(|attachment| Attachment {
             kind: self.display_name(attachment.kind),
-            url: self.display_name(attachment.url),
+            url: self.display_url(attachment.url),
             description: self.display_name(attachment.description),
         });
         let actions = extras.actions.into_iter().map(|action| EntryAction {
@@ -126,7 +143,7 @@ impl<'s> ExportSource<'s> {
     pub(crate) fn display_name(&self, name: String) -> String {
         let masked = self.masker.mask_text(name);
         match self.texts {
-            TextMode::Shown => escape_to_one_line(&masked),
+            TextMode::Shown | TextMode::Page => escape_to_one_line(&masked),
             TextMode::Exact => masked,
         }
     }
@@ -141,8 +158,25 @@ impl<'s> ExportSource<'s> {
             parent: summary.parent.clone().map(|parent| self.display_name(parent)),
             created: summary.created,
             updated: summary.updated,
+            credits: self.credits(),
             now,
         }
+    }
+
+    /// Returns what the metadata of a chat log say about the story.
+    fn credits(&self) -> Vec<(&'static str, String)> {
+        // An export is useful without them.
+        let Ok(metadata) = self.reader.metadata() else { return Vec::new() };
+        let paths: [(&'static str, &[&str]); 3] = [
+            ("Series", &["metadata", "series"]),
+            ("Protagonist", &["session", "protagonist", "name"]),
+            ("Model", &["session", "settings", "model"]),
+        ];
+        let credit = |(label, path): (&'static str, &[&str])| {
+            let value = metadata.string_at(path).filter(|value| !value.trim().is_empty())?;
+            Some((label, self.display_name(value)))
+        };
+        paths.into_iter().filter_map(credit).collect()
     }
 
     /// Returns whether an entry is part of the export.
@@ -188,7 +222,7 @@ impl<'s> ExportSource<'s> {
             return;
         }
         let name = match self.texts {
-            TextMode::Shown => escape_to_one_line(&entry.speaker),
+            TextMode::Shown | TextMode::Page => escape_to_one_line(&entry.speaker),
             TextMode::Exact => entry.speaker.clone(),
         };
         if let Some(speaker) = speakers.iter_mut().find(|speaker| speaker.name == name) {
@@ -342,9 +376,20 @@ impl PieceStream<'_> {
             self.headings_of(&entry);
         }
         let source = self.source;
+        let mut entry = entry;
+        let lifted =
+            if source.texts == TextMode::Exact { None } else { take_out_data(&entry.text) };
+        if let Some((text, pictures)) = lifted {
+            entry.text = text;
+            entry.extras.attachments.splice(0..0, pictures);
+        }
+        let extras = source.display_extras(entry.extras);
+        let words = source.display_text(entry.text);
+        let actions = EntryExtras { actions: extras.actions.clone(), ..EntryExtras::default() };
+        let spoken = actions.follow(&words).into_owned();
         let text = match source.texts {
-            TextMode::Shown => entry.readable_text().into_owned(),
-            TextMode::Exact => entry.text.clone(),
+            TextMode::Shown | TextMode::Page => extras.follow(&words).into_owned(),
+            TextMode::Exact => words,
         };
         self.ready.push_back(ExportPiece::Message(Box::new(Message {
             seq: entry.seq,
@@ -353,8 +398,9 @@ impl PieceStream<'_> {
             time: entry.time,
             speaker: source.display_name(entry.speaker),
             kind: entry.kind,
-            text: source.display_text(text),
-            extras: source.display_extras(entry.extras),
+            text,
+            spoken,
+            extras,
             raw: entry.raw,
         })));
         Ok(())
@@ -402,6 +448,17 @@ impl PieceStream<'_> {
             line.place = self.source.display_name(line.place);
             line.before = line.before.map(|text| self.source.display_name(text));
             line.after = line.after.map(|text| self.source.display_name(text));
+            line.cause = line.cause.map(|text| self.source.display_name(text));
+            if self.source.summary.layout == CHAT_LOG
+                && let Some(earlier) = group.lines.iter_mut().find(|one| one.place == line.place)
+            {
+                // A regeneration took the earlier change back, or the message changed the value twice.
+                earlier.after = line.after;
+                earlier.cause = line.cause;
+                group.lines.retain(|line| line.before != line.after);
+                group.raw.push(change);
+                continue;
+            }
             // The start of a scene is a heading already, and an unchanged value is not shown.
             if scene(&change).is_none() && (line.op != DeltaOp::Set || line.before != line.after) {
                 group.lines.push(line);

@@ -14,10 +14,12 @@ use unicode_width::UnicodeWidthStr;
 const WIDTH: usize = 80;
 
 /// The maximum width of labels.
-const LABEL: usize = 11;
+const LABEL: usize = 13;
 
 pub(crate) struct PlainTextWriter<'c> {
     choices: &'c ExportOptions,
+    /// The speaker of the last message, unless a heading came after it.
+    last_speaker: Option<String>,
 }
 
 /// Prefixes each line; empty lines stay empty.
@@ -39,7 +41,7 @@ fn underlined(title: &str, line: &str) -> String {
 
 impl<'c> PlainTextWriter<'c> {
     pub(crate) fn new(choices: &'c ExportOptions) -> PlainTextWriter<'c> {
-        PlainTextWriter { choices }
+        PlainTextWriter { choices, last_speaker: None }
     }
 
     fn is_rich(&self) -> bool {
@@ -62,8 +64,9 @@ impl<'c> PlainTextWriter<'c> {
         }
     }
 
-    fn message(&self, said: &Message) -> String {
+    fn message(&mut self, said: &Message) -> String {
         let role = said.role();
+        let last = self.last_speaker.replace(said.speaker.clone());
         let note = role.note().map(|note| format!(" ({note})")).unwrap_or_default();
         let who = format!("{}{note}", said.speaker);
         let heading = match self.is_rich() {
@@ -76,7 +79,7 @@ impl<'c> PlainTextWriter<'c> {
                     lines => format!("{}\n", lines.join("\n")),
                 }
             }
-            false if role == SpeakerRole::Narrator => String::new(),
+            false if last.as_ref() == Some(&said.speaker) => String::new(),
             false => indented(&format!("{who}:"), ""),
         };
         let body = match role {
@@ -134,7 +137,10 @@ impl PieceWriter for PlainTextWriter<'_> {
 
     fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError> {
         Ok(match piece {
-            ExportPiece::Heading(mark) => self.heading(mark),
+            ExportPiece::Heading(mark) => {
+                self.last_speaker = None;
+                self.heading(mark)
+            }
             ExportPiece::Turn { .. } => String::new(),
             ExportPiece::Changes(changes) if changes.lines.is_empty() => String::new(),
             ExportPiece::Message(said) => self.message(said),

@@ -49,6 +49,7 @@ mod report;
 mod sillytavern;
 mod source_entry;
 mod source_session;
+mod tavern_versions;
 mod tool_calls;
 
 use std::sync::Arc;

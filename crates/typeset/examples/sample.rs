@@ -157,10 +157,10 @@ fn second_chapter() -> Chapter {
             TextRun::code("teodor.inventory"),
             TextRun::plain(" has it now. Everything else is as it was before, and nobody has noticed that the seal is broken."),
         ]),
-        Block::Quotation(vec![TextRun::plain(
+        Block::Quotation { depth: 0, text: vec![TextRun::plain(
             "Whoever reads this has come further than I did. Take the left stair, and do not believe \
              what the well says about the depth of its water.",
-        )]),
+        )] },
         plain("There was no signature."),
         said("Mira", "out of character", 10_212),
         plain("Can we stop here for tonight? I have an early train tomorrow, and I would rather hear \

@@ -1,12 +1,14 @@
 //! Sets each kind of block: [`BlockSetter`] turns blocks into lines on pages.
 
-use crate::book::{Block, ListMarker, SpeakerLine, TextRun};
+use crate::book::{Block, ListMarker, PictureBlock, SpeakerLine, TableBlock, TextRun};
 use crate::clean_text::{WhitespaceMode, clean_title};
 use crate::compose::{Composer, TextAlign, TextFrame};
 use crate::design::PageDesign;
 use crate::line::{Shade, TextLine};
 use crate::pager::{Backdrop, ElementLayout, ElementRole, PageSet, Pager};
+use crate::pictures::fit_picture;
 use crate::styled_text::StyledText;
+use crate::tables::table_rows;
 
 /// The deepest indentation of a list. Deeper lists are set at this depth, because the page is narrow.
 const DEEPEST_LIST: u8 = 5;
@@ -75,12 +77,69 @@ impl BlockSetter {
             Block::Heading { level, text } => self.heading(composer, *level, text),
             Block::Paragraph(text) => self.paragraph(composer, text, indents),
             Block::Speaker(speaker) => self.speaker(composer, speaker),
-            Block::Quotation(text) => self.quotation(composer, text),
+            Block::Quotation { depth, text } => self.quotation(composer, *depth, text),
             Block::Item { depth, marker, text } => self.item(composer, *depth, *marker, text),
             Block::Code(text) => self.code(composer, text),
+            Block::Table(table) => self.set_table(composer, table),
+            Block::Picture(picture) => self.picture(composer, picture),
             Block::Break => self.scene_break(composer),
             Block::Note { label, text } => self.note(composer, label, text),
         }
+    }
+
+    fn set_table(&mut self, composer: &mut Composer, table: &TableBlock) {
+        let design = self.design;
+        let rows = table_rows(table, design, composer);
+        let last = rows.len().saturating_sub(1);
+        for (index, lines) in rows.into_iter().enumerate() {
+            let (is_head, is_last) = (index == 0, index == last);
+            let space = design.leading * 0.5;
+            let setting = ElementLayout {
+                above: if is_head { space } else { design.size * 0.25 },
+                below: if is_last { space } else { 0.0 },
+                leading: design.small_leading(),
+                announces: is_head && !is_last,
+                ..self.setting(ElementRole::Paragraph)
+            };
+            self.pager.add_element(setting, lines);
+            let rule = Backdrop { shade: Shade::Rule, x: 0.0, width: design.text_width() };
+            let line = ElementLayout {
+                above: design.size * 0.15,
+                leading: if is_head { 0.9 } else { 0.4 },
+                announces: is_head && !is_last,
+                backdrop: Some(rule),
+                below: if is_last { space } else { 0.0 },
+                ..self.setting(ElementRole::Ornament)
+            };
+            self.pager.add_element(line, [TextLine::default()]);
+        }
+    }
+
+    fn picture(&mut self, composer: &mut Composer, block: &PictureBlock) {
+        let design = self.design;
+        let caption = clean_title(&block.caption);
+        let words = StyledText::of(&caption, design.small_face().grey());
+        let space = design.leading * 0.75;
+        if let Some(picture) = fit_picture(&block.data, design) {
+            let shift = (design.text_width() - picture.width) / 2.0;
+            let setting = ElementLayout {
+                above: space,
+                below: if words.is_empty() { space } else { design.leading * 0.3 },
+                shift: shift.max(0.0),
+                announces: !words.is_empty(),
+                ..self.setting(ElementRole::Figure { alt: caption })
+            };
+            self.pager.begin_element(setting);
+            self.pager.add_picture(picture);
+            self.pager.end_element();
+        }
+        let setting = ElementLayout {
+            below: space,
+            leading: design.small_leading(),
+            ..self.setting(ElementRole::Note)
+        };
+        let frame = TextFrame::new(design.text_width(), TextAlign::Center);
+        self.set_text(composer, &words, frame, setting);
     }
 
     /// Sets a passage as an element, line by line, so that a long passage is never in memory as a whole.
@@ -124,11 +183,12 @@ impl BlockSetter {
         self.indents = true;
     }
 
-    fn quotation(&mut self, composer: &mut Composer, text: &[TextRun]) {
+    fn quotation(&mut self, composer: &mut Composer, depth: u8, text: &[TextRun]) {
         let design = self.design;
-        let shift = design.indent() * 1.3;
+        let side = design.indent() * 1.3;
+        let shift = side * (f32::from(depth.min(DEEPEST_LIST)) + 1.0);
         let passage = StyledText::runs(text, design.text_face().italic());
-        let frame = TextFrame::new(design.text_width() - shift * 2.0, TextAlign::Justify);
+        let frame = TextFrame::new(design.text_width() - shift - side, TextAlign::Justify);
         let space = design.leading * 0.5;
         let setting = ElementLayout {
             above: space,
@@ -179,6 +239,7 @@ impl BlockSetter {
             ListMarker::Bullet if depth.is_multiple_of(2) => "•".to_owned(),
             ListMarker::Bullet => "–".to_owned(),
             ListMarker::Number(number) => format!("{number}."),
+            ListMarker::Task(is_done) => (if is_done { "[x]" } else { "[\u{2007}]" }).to_owned(),
             ListMarker::None => String::new(),
         };
         let mark = StyledText::of(&mark, design.text_face());

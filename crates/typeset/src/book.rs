@@ -70,7 +70,12 @@ pub enum Block {
     /// The speaker of the following blocks.
     Speaker(SpeakerLine),
     /// A quoted paragraph.
-    Quotation(Vec<TextRun>),
+    Quotation {
+        /// 0 for a quotation, 1 for a quotation within one, and so on.
+        depth: u8,
+        /// The text of the paragraph.
+        text: Vec<TextRun>,
+    },
     /// An item of a list.
     Item {
         /// 0 for a top-level list, 1 for a list within an item, and so on.
@@ -82,6 +87,10 @@ pub enum Block {
     },
     /// Preformatted text. Lines that are too long continue after an arrow.
     Code(String),
+    /// A table.
+    Table(TableBlock),
+    /// A picture. One that cannot be decoded is replaced by its caption.
+    Picture(PictureBlock),
     /// A scene break.
     Break,
     /// A note outside the dialogue, such as a tool call or a state change.
@@ -91,6 +100,49 @@ pub enum Block {
         /// The text of the note.
         text: Vec<TextRun>,
     },
+}
+
+/// A table, whose first row is its head.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableBlock {
+    /// How the cells of each column are aligned.
+    pub columns: Vec<ColumnAlign>,
+    /// The cells, row by row.
+    pub rows: Vec<Vec<Vec<TextRun>>>,
+}
+
+/// How the cells of a column are aligned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColumnAlign {
+    /// At the start of the line.
+    #[default]
+    Left,
+    /// In the middle.
+    Center,
+    /// At the end of the line.
+    Right,
+}
+
+/// A picture with its caption, which is also its alternative text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PictureBlock {
+    /// The file.
+    pub data: PictureData,
+    /// The caption; may be empty.
+    pub caption: String,
+}
+
+/// The file of a picture, by its format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PictureData {
+    /// A PNG file.
+    Png(Vec<u8>),
+    /// A JPEG file.
+    Jpeg(Vec<u8>),
+    /// A GIF file, of which the first picture is shown.
+    Gif(Vec<u8>),
+    /// A WebP file.
+    Webp(Vec<u8>),
 }
 
 /// The speaker, time, kind and turn number of the following text.
@@ -113,6 +165,8 @@ pub enum ListMarker {
     Bullet,
     /// A number.
     Number(u64),
+    /// A box, checked if the task is done.
+    Task(bool),
     /// No marker: another paragraph of the same item.
     None,
 }
@@ -133,6 +187,8 @@ pub struct RunStyle {
     pub bold: bool,
     /// Italic: emphasis, or a title.
     pub italic: bool,
+    /// Struck through.
+    pub struck: bool,
     /// Inline code; never hyphenated.
     pub code: bool,
     /// The text of a link. It is not clickable, because the targets of links in a session are not trusted.
@@ -153,6 +209,11 @@ impl TextRun {
     /// Creates italic text.
     pub fn italic(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: RunStyle { italic: true, ..RunStyle::default() } }
+    }
+
+    /// Creates text that is struck through.
+    pub fn struck(text: impl Into<String>) -> Self {
+        Self { text: text.into(), style: RunStyle { struck: true, ..RunStyle::default() } }
     }
 
     /// Creates inline code.

@@ -40,7 +40,8 @@
 //! - `fonts`, `hyphens`: font loading and hyphenation.
 //! - `line_breaks`, `compose`, `assemble`, `line`: line breaking, shaping, glyph positions, and the resulting lines
 //!   and pages.
-//! - `pager`, `blocks`, `front_matter`: page breaks, the kinds of blocks, the title page and the contents.
+//! - `pager`, `blocks`, `tables`, `pictures`, `front_matter`: page breaks, the kinds of blocks, the title page and the
+//!   contents.
 //! - `pdf_writer`, `structure`: the PDF file, and its tags for screen readers.
 
 mod book;
@@ -64,12 +65,15 @@ mod line_breaks;
 mod blocks;
 mod front_matter;
 mod pager;
+mod pictures;
+mod tables;
 
 mod pdf_writer;
 mod structure;
 
 pub use book::{
-    Block, Book, Chapter, FrontMatter, ListMarker, PdfDate, RunStyle, SpeakerLine, TextRun,
+    Block, Book, Chapter, ColumnAlign, FrontMatter, ListMarker, PdfDate, PictureBlock, PictureData,
+    RunStyle, SpeakerLine, TableBlock, TextRun,
 };
 pub use error::TypesetError;
 pub use options::{FontSources, Options, PaperSize};

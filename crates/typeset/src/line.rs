@@ -1,5 +1,7 @@
 //! Lines and pages in a compact form: [`Glyph`], [`GlyphRun`], [`TextLine`] and [`Page`].
 
+use krilla::image::Image;
+
 use crate::styled_text::Ink;
 
 /// A glyph. Lengths are relative to the font size of its run.
@@ -89,6 +91,25 @@ pub(crate) struct FilledArea {
     pub(crate) height: f32,
 }
 
+/// A picture and its size on paper.
+#[derive(Clone, Debug)]
+pub(crate) struct SizedPicture {
+    pub(crate) image: Image,
+    pub(crate) width: f32,
+    pub(crate) height: f32,
+}
+
+/// A picture on a page, by its upper left corner.
+#[derive(Clone, Debug)]
+pub(crate) struct PlacedPicture {
+    pub(crate) image: Image,
+    pub(crate) element: u32,
+    pub(crate) x: f32,
+    pub(crate) y: f32,
+    pub(crate) width: f32,
+    pub(crate) height: f32,
+}
+
 /// The runs of one element of the book.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElementSpan {
@@ -104,6 +125,7 @@ pub(crate) struct Page {
     pub(crate) pieces: Vec<GlyphRun>,
     pub(crate) spans: Vec<ElementSpan>,
     pub(crate) areas: Vec<FilledArea>,
+    pub(crate) pictures: Vec<PlacedPicture>,
     /// The chapter that it belongs to.
     pub(crate) chapter: usize,
     /// Whether the chapter starts here, so that there is no running head.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::design::PageDesign;
-use crate::line::{FilledArea, Page, Shade, TextLine};
+use crate::line::{FilledArea, Page, PlacedPicture, Shade, SizedPicture, TextLine};
 
 /// The number of lines of lookahead. It is enough to never leave a single line behind: a paragraph of three lines is
 /// not split, and a longer one leaves two lines on each page.
@@ -26,6 +26,9 @@ pub(crate) enum ElementRole {
         numbered: bool,
     },
     Code,
+    Figure {
+        alt: String,
+    },
     Note,
     /// An entry of the contents that links to a page of the body.
     Entry {
@@ -75,6 +78,7 @@ struct PendingLine {
     is_first: bool,
     /// The line in the margin beside it.
     margin: Option<TextLine>,
+    picture: Option<SizedPicture>,
 }
 
 /// A placed heading, for the contents and the outline.
@@ -173,15 +177,26 @@ impl Pager {
     /// Adds a line with another line beside it in the margin.
     pub(crate) fn add_line_with_margin(&mut self, line: TextLine, margin: Option<TextLine>) {
         let height = self.setting.as_ref().map_or(0.0, |setting| setting.leading);
-        self.add(line, height, margin);
+        self.add(line, height, margin, None);
     }
 
     /// Adds space within the element.
     pub(crate) fn add_padding(&mut self, height: f32) {
-        self.add(TextLine::default(), height, None);
+        self.add(TextLine::default(), height, None, None);
     }
 
-    fn add(&mut self, line: TextLine, height: f32, margin: Option<TextLine>) {
+    /// Adds a picture, which is a line of its height.
+    pub(crate) fn add_picture(&mut self, picture: SizedPicture) {
+        self.add(TextLine::default(), picture.height, None, Some(picture));
+    }
+
+    fn add(
+        &mut self,
+        line: TextLine,
+        height: f32,
+        margin: Option<TextLine>,
+        picture: Option<SizedPicture>,
+    ) {
         let Some(setting) = &self.setting else { return };
         let is_first = !self.started && self.queue.is_empty();
         let above = if is_first { setting.above.max(self.below) } else { 0.0 };
@@ -197,6 +212,7 @@ impl Pager {
             backdrop,
             is_first,
             margin,
+            picture,
         });
         while !announces && self.queue.len() >= IN_VIEW {
             self.place_next();
@@ -312,6 +328,10 @@ impl Pager {
                 left + self.design.text_width() + gap
             };
             page.place(&margin, x, baseline, slot.element);
+        }
+        if let Some(SizedPicture { image, width, height }) = slot.picture {
+            let (element, x, y) = (slot.element, left + slot.shift, self.y);
+            page.pictures.push(PlacedPicture { image, element, x, y, width, height });
         }
         self.y += slot.height;
         self.has_lines = true;

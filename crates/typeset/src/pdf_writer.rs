@@ -7,7 +7,7 @@ use krilla::annotation::{Annotation, LinkAnnotation, Target};
 use krilla::color::{luma, rgb};
 use krilla::destination::{Destination, XyzDestination};
 use krilla::document::Document;
-use krilla::geom::{PathBuilder, Point, Rect};
+use krilla::geom::{PathBuilder, Point, Rect, Size, Transform};
 use krilla::metadata::{DateTime, Metadata};
 use krilla::num::NormalizedF32;
 use krilla::outline::{Outline, OutlineNode};
@@ -23,7 +23,7 @@ use crate::compose::{Composer, TextAlign};
 use crate::design::PageDesign;
 use crate::error::TypesetError;
 use crate::fonts::FontTable;
-use crate::line::{FilledArea, GlyphRun, Page, Shade, TextLine};
+use crate::line::{FilledArea, GlyphRun, Page, PlacedPicture, Shade, TextLine};
 use crate::pager::{ElementRole, PageSet, PlacedHeading};
 use crate::structure::TagStructure;
 use crate::styled_text::{Ink, StyledText};
@@ -150,6 +150,9 @@ impl PdfWriter {
             draw_margins(&mut surface, table, design, number, &folio, head.as_ref());
         }
         let mut drawn = draw_spans(&mut surface, table, page, roles);
+        drawn.extend(draw_pictures(&mut surface, page));
+        // Elements are numbered in reading order.
+        drawn.sort_by_key(|part| part.element);
         surface.finish();
         for part in &mut drawn {
             if let Some(ElementRole::Entry { page, top }) = role_of(roles, part.element)
@@ -209,15 +212,36 @@ fn draw_areas(surface: &mut Surface<'_>, areas: &[FilledArea]) {
             Shade::Tint => grey(244),
             Shade::Rule => grey(190),
         }));
-        let mut path = PathBuilder::new();
-        if let Some(rect) = Rect::from_xywh(area.x, area.y, area.width, area.height) {
-            path.push_rect(rect);
-        }
-        if let Some(path) = path.finish() {
-            surface.draw_path(&path);
-        }
+        draw_rect(surface, Rect::from_xywh(area.x, area.y, area.width, area.height));
     }
     surface.end_tagged();
+}
+
+fn draw_rect(surface: &mut Surface<'_>, rect: Option<Rect>) {
+    let mut path = PathBuilder::new();
+    if let Some(rect) = rect {
+        path.push_rect(rect);
+    }
+    if let Some(path) = path.finish() {
+        surface.draw_path(&path);
+    }
+}
+
+/// Draws the pictures of a page, each with its own tag.
+fn draw_pictures(surface: &mut Surface<'_>, page: &Page) -> Vec<DrawnElement> {
+    let mut drawn = Vec::new();
+    for placed in &page.pictures {
+        let PlacedPicture { element, x, y, width, height, .. } = *placed;
+        let Some(size) = Size::from_wh(width, height) else { continue };
+        let identifier = surface.start_tagged(ContentTag::Other);
+        surface.push_transform(&Transform::from_translate(x, y));
+        surface.draw_image(placed.image.clone(), size);
+        surface.pop();
+        surface.end_tagged();
+        let content = vec![identifier];
+        drawn.push(DrawnElement { element, content, top: y, bottom: y + height });
+    }
+    drawn
 }
 
 /// Draws the page number, and the running head if there is one.
@@ -332,11 +356,16 @@ impl<'a> PieceCursor<'a> {
         }
         surface.set_fill(Some(match piece.ink {
             Ink::Black => grey(0),
-            Ink::Grey => grey(105),
+            Ink::Grey | Ink::Struck => grey(105),
             Ink::Blue => solid(rgb::Color::new(28, 62, 110).into()),
         }));
         let start = Point::from_xy(piece.x, piece.y);
         surface.draw_glyphs(start, &self.buffer, font.clone(), text, piece.size, false);
+        if piece.ink == Ink::Struck {
+            let width: f32 = glyphs.iter().map(|glyph| glyph.advance).sum();
+            let y = piece.y - piece.size * 0.26;
+            draw_rect(surface, Rect::from_xywh(piece.x, y, width * piece.size, piece.size * 0.05));
+        }
         Some(piece)
     }
 }

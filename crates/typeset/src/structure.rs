@@ -93,6 +93,7 @@ impl TagStructure {
                 let code = TagGroup::with_children(Tag::Code, content);
                 TagGroup::with_children(Tag::P, vec![code.into()])
             }
+            ElementRole::Figure { alt } => TagGroup::with_children(Tag::Figure(Some(alt)), content),
             ElementRole::Note => TagGroup::with_children(Tag::Note, content),
         };
         self.close_list();

@@ -13,6 +13,8 @@ pub(crate) enum Ink {
     Grey,
     /// The text of links.
     Blue,
+    /// Text that is struck through.
+    Struck,
 }
 
 /// The kinds of type.
@@ -87,6 +89,9 @@ impl FontFace {
         }
         if style.link {
             face.ink = Ink::Blue;
+        }
+        if style.struck {
+            face.ink = Ink::Struck;
         }
         face
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use everturn::format::{SessionEditor, SessionError};
 use everturn::model::AppendOutcome;
 use everturn::store::StoreError;
+use everturn::tokens::Vocabulary;
 use serde_json::{Map, Value, json};
 
 use super::Context;
@@ -26,7 +27,8 @@ use crate::{input, settings};
   everturn append latest < turn.json
   everturn append session-abc123 --lines --json < turns.jsonl
   everturn append tale --type narrator < narration.txt
-  everturn append tale --type npc --name Luna --action emote:bows --attach map.png < words.txt
+  everturn append tale --type npc --name Luna --action emote:bows < words.txt
+  everturn append tale --type protagonist --attach map.png < words.txt
 
 A turn of a game:
   {"actor":"player",
@@ -84,9 +86,13 @@ pub(crate) struct Args {
     /// A file or URL that belongs to the message; can be repeated
     #[arg(long, value_name = "FILE", requires = "kind")]
     attach: Vec<String>,
+
+    /// Count the tokens of the text, and note them in the message
+    #[arg(long, requires = "kind")]
+    count_tokens: bool,
 }
 
-fn parse_action(text: &str) -> Result<(String, String), String> {
+pub(super) fn parse_action(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((kind @ ("emote" | "action" | "thought"), words)) if !words.trim().is_empty() => {
             Ok((kind.to_owned(), words.trim().to_owned()))
@@ -96,7 +102,7 @@ fn parse_action(text: &str) -> Result<(String, String), String> {
 }
 
 /// Returns an attachment of a message; a file must exist.
-fn attachment(place: &str) -> Result<Value, Error> {
+pub(super) fn attachment(place: &str) -> Result<Value, Error> {
     let is_url = ["http:", "https:", "data:"].iter().any(|scheme| place.starts_with(scheme));
     let path = Path::new(place);
     if !is_url {
@@ -123,7 +129,8 @@ impl Args {
     fn message(&self, kind: &str) -> Result<String, Error> {
         if self.action.is_empty() && self.attach.is_empty() {
             let text = super::edit::read_text()?;
-            return Ok(json!({"type": kind, "name": self.name, "text": text}).to_string());
+            let message = json!({"type": kind, "name": self.name, "text": text});
+            return Ok(self.with_tokens(message, &text).to_string());
         }
         let text = input::optional_text()?;
         let text = text.trim_end_matches(['\n', '\r']);
@@ -138,7 +145,18 @@ impl Args {
         if !actions.is_empty() {
             content.insert("actions".to_owned(), json!(actions));
         }
-        Ok(json!({"type": kind, "name": self.name, "content": content}).to_string())
+        let message = json!({"type": kind, "name": self.name, "content": content});
+        Ok(self.with_tokens(message, text).to_string())
+    }
+
+    /// Returns the message with the number of its tokens, if they are to be counted. The vocabulary takes longer to load
+    /// than a message to save.
+    fn with_tokens(&self, mut message: Value, text: &str) -> Value {
+        if let (Value::Object(members), true) = (&mut message, self.count_tokens) {
+            let tokens = Vocabulary::default().count(text);
+            members.insert("metadata".to_owned(), json!({"tokens": tokens}));
+        }
+        message
     }
 }
 

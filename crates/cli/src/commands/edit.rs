@@ -1,9 +1,13 @@
 //! `everturn edit`: edits, deletes or restores a message.
 
-use everturn::format::Operation;
-use everturn::model::Revision;
+use everturn::chatlog::{self, ChatError, ChatWriter, ContentEdit};
+use everturn::format::{Operation, SessionError};
+use everturn::model::{AppendOutcome, Revision};
+use everturn::tree::JsonTree;
+use serde_json::{Value, json};
 
 use super::Context;
+use super::append::{attachment, parse_action};
 use crate::context::next_command;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
@@ -14,11 +18,13 @@ use crate::{input, settings};
 
 /// Edit, delete or restore a message of a chat log
 ///
-/// The new text is read from stdin, and the old text is kept in the message's history. A deleted
-/// message is moved to the trash with its marks; --restore restores it.
+/// The new text is read from stdin, and the old content is kept in the message's history. With
+/// --action or --attach, the text stays unless stdin has a new one. A deleted message is moved to
+/// the trash with its marks; --restore restores it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn edit tale 12 < corrected.txt
+  everturn edit tale 12 --attach map.png --action 'thought:Where am I?'
   everturn edit tale msg-012 --delete
   everturn edit tale --restore 20260101T100000Z-12
 
@@ -40,6 +46,15 @@ pub(crate) struct Args {
     /// Restore a deleted message, by its name in the trash
     #[arg(long, value_name = "NAME", conflicts_with = "message")]
     restore: Option<String>,
+
+    /// An action to add, such as `emote:bows`; can be repeated
+    #[arg(long, value_name = "KIND:TEXT", value_parser = parse_action,
+        conflicts_with_all = ["delete", "restore"])]
+    action: Vec<(String, String)>,
+
+    /// A file or URL to attach; can be repeated
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["delete", "restore"])]
+    attach: Vec<String>,
 }
 
 /// Reads text from stdin, without the final newline.
@@ -77,7 +92,53 @@ pub(super) fn revise(
     Ok(Exit::Success)
 }
 
+/// Adds actions and attachments to a message of a chat log, and replaces its text if stdin has one.
+fn add_content(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let found = context.find_to_write(&args.session)?;
+    if found.layout != chatlog::FORMAT {
+        return Err(Error::from(found.layout.unsupported("actions and attachments")).into());
+    }
+    let failed = |error: ChatError| found.failed(SessionError::from(error));
+    let tree = |value: &Value| {
+        JsonTree::from_value(value)
+            .map_err(|error| Error::new(Exit::Request, "invalid text").caused_by(error))
+    };
+    let action = |(kind, text): &(String, String)| tree(&json!({"type": kind, "text": text}));
+    let text = input::optional_text()?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    let new = ContentEdit {
+        text: Some(text.to_owned()).filter(|text| !text.is_empty()),
+        attachments: args
+            .attach
+            .iter()
+            .map(|place| tree(&attachment(place)?))
+            .collect::<Result<Vec<JsonTree>, Error>>()?,
+        actions: args.action.iter().map(action).collect::<Result<Vec<JsonTree>, Error>>()?,
+    };
+    let store = found.root.store();
+    let reader = found.layout.open(&store, &found.place).map_err(|error| found.failed(error))?;
+    let turn = resolve_turn(&*reader, args.message.as_deref().unwrap_or_default())?;
+    let mut writer = ChatWriter::open(&store, &found.place.path).map_err(failed)?;
+    let done = writer.edit_content(turn, &new, settings::now()).map_err(failed)?;
+    let written = AppendOutcome {
+        turn: writer.log().len(),
+        id: Some(done.id).filter(|id| !id.is_empty()),
+        findings: done.findings,
+        deferred_error: done.deferred_error,
+        ..AppendOutcome::default()
+    };
+    report_outcome(context, &found.place.id, &written, "id")?;
+    writer.finish().map_err(failed)?;
+    drop(reader);
+    drop(store);
+    found.root.close()?;
+    Ok(Exit::Success)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    if !args.action.is_empty() || !args.attach.is_empty() {
+        return add_content(args, context);
+    }
     let restore = args.restore.clone();
     let delete = args.delete;
     revise(context, &args.session, args.message.as_deref(), |turn| match restore {

@@ -18,15 +18,17 @@ use crate::exit::Exit;
 use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::{Output, count_noun, escape_controls, stdout_failed};
+use crate::picture_files::PictureDirectory;
 use crate::sessions::{FoundSession, resolve_turn};
 use crate::turns::TurnRange;
 use crate::{exports, settings};
 
-/// Export a session as text, Markdown, HTML, PDF or JSON
+/// Export a session as text, Markdown, HTML, PDF, EPUB or JSON
 ///
 /// Works for every format. HTML is a single file that needs no network and no scripts; nothing in
-/// the text is ever executed. PDF is typeset like a book. JSON is a chat log that `everturn import`
-/// can read. Keys, tokens and passwords are masked. Without -o, the export is written to stdout.
+/// the text is ever executed. PDF is typeset like a book, and EPUB is an e-book. JSON is a chat log
+/// that `everturn import` can read. Pictures in messages, and picture files beside the session, are
+/// part of HTML, PDF and EPUB. Keys, tokens and passwords are masked. Without -o, the export is written to stdout.
 /// Files are written atomically, and an existing file is only replaced with --force. The session is
 /// only read. The export_settings of a chat log are the defaults of --style, --with and --without;
 /// --save-settings changes them.
@@ -47,7 +49,7 @@ pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
-    /// The format: txt, md, html, pdf or json; default: from the extension of FILE
+    /// The format: txt, md, html, pdf, epub or json; default: from the extension of FILE
     #[arg(long, value_name = "FORMAT")]
     format: Option<ExportFormat>,
 
@@ -102,6 +104,10 @@ pub(crate) struct Args {
     /// The language of the text, such as `de`
     #[arg(long, value_name = "TAG")]
     language: Option<String>,
+
+    /// The directory of the picture files; default: that of the session
+    #[arg(long, value_name = "DIR")]
+    pictures: Option<PathBuf>,
 
     /// Do not mask keys, tokens and passwords
     #[arg(long, alias = "no-redact")]
@@ -327,8 +333,10 @@ fn answer(
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let format = args.format()?;
     let template = args.template()?;
-    if format == ExportFormat::Pdf && args.file().is_none() {
-        return Err(Error::new(Exit::Usage, "a PDF needs a file").hint("name one with -o").into());
+    if format.is_binary() && args.file().is_none() {
+        let what = if format == ExportFormat::Pdf { "a PDF" } else { "an EPUB" };
+        let error = Error::new(Exit::Usage, format!("{what} needs a file"));
+        return Err(error.hint("name one with -o").into());
     }
     if context.json && args.file().is_none() {
         return Err(Error::new(Exit::Usage, "--json requires a file for the export")
@@ -359,11 +367,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let choices = args.choices(format, &own, &found, &*reader)?;
     let template = template.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
     let now = settings::now();
+    let pictures = PictureDirectory::new(args.pictures.clone().unwrap_or_else(|| {
+        let file = PathBuf::from(found.root.shown(&found.place.path));
+        file.parent().map(Path::to_path_buf).unwrap_or_default()
+    }));
     let export = Export {
         summary: &summary,
         reader: &*reader,
         choices: &choices,
         mask: (args.redact || !args.no_mask).then(|| SecretRules::standard() as &dyn SecretMask),
+        pictures: Some(&pictures),
         template,
         now,
     };

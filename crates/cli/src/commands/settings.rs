@@ -22,7 +22,8 @@ use crate::settings;
   everturn settings camp_0001
   everturn settings camp_0001 rollback.max_checkpoints=5
   everturn settings camp_0001 context.full_context_enabled=false context.compress_enabled=true
-  everturn settings tale metadata.title='The Long Night' session.settings.model=gpt-4o
+  everturn settings tale metadata.title='The Long Night'
+  everturn settings tale session.settings.model=gpt-4o
 
 The settings of a campaign:
   context.full_context_enabled            true or false; not both of these two
@@ -40,9 +41,10 @@ The settings of a chat log, by their place in the document:
   metadata.title, metadata.series
   session.protagonist.name, session.protagonist.character_card_id
   session.lorebook_id, session.support_tools (JSON)
-  session.settings.model, temperature, max_tokens, narrator_prompt, system_prompt, theme_id
-  export.export_settings.include_metadata, include_tool_snapshots, include_ooc_messages,
-  formatting_style
+  session.settings.model, temperature, max_tokens, narrator_prompt,
+  system_prompt, theme_id
+  export.export_settings.include_metadata, include_tool_snapshots,
+  include_ooc_messages, formatting_style
 
 Output with --json:
   {"session":"camp_0001","revision":1,"settings":{"rollback.max_checkpoints":5},"changed":[…]}"#)]

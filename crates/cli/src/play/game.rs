@@ -435,8 +435,15 @@ impl PlaySession<'_> {
             let mask = format.masks_secrets().then(|| SecretRules::standard() as &dyn SecretMask);
             let template = None;
             choices.pages.fonts.system = true;
-            let export =
-                Export { summary: &summary, reader, choices: &choices, mask, template, now };
+            let export = Export {
+                summary: &summary,
+                reader,
+                choices: &choices,
+                mask,
+                pictures: None,
+                template,
+                now,
+            };
             exports::write_file(&export, format, file, ExistingFile::Kept, Error::from)
         });
         match written {

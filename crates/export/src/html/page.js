@@ -16,6 +16,15 @@
     document.body.classList.toggle('filtered', words.length > 0);
     output.textContent = words.length ? `${shown} of ${articles.length}` : '';
   };
+  // Paper shows what is folded; browsers without ::details-content need help.
+  let folded = [];
+  addEventListener('beforeprint', () => {
+    folded = [...document.querySelectorAll('details:not([open])')];
+    for (const part of folded) part.open = true;
+  });
+  addEventListener('afterprint', () => {
+    for (const part of folded) part.open = false;
+  });
   form.hidden = false;
   form.addEventListener('submit', (event) => event.preventDefault());
   input.addEventListener('input', () => {

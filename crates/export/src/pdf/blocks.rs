@@ -1,7 +1,7 @@
 //! Converts Markdown to the blocks of a book.
 
-use everturn_typeset::{Block, ListMarker, RunStyle, TextRun};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use everturn_typeset::{Block, ColumnAlign, ListMarker, RunStyle, TableBlock, TextRun};
+use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 
 /// The maximum length of a text that is parsed as Markdown.
 const LONGEST: usize = 1 << 20;
@@ -14,7 +14,10 @@ const PARAGRAPH: usize = 16 << 10;
 
 /// Converts a Markdown text to blocks.
 pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
-    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
+    let options = Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TABLES
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES;
     if text.len() > LONGEST {
         return plain_blocks(text);
     }
@@ -63,14 +66,17 @@ struct BlockBuilder {
     /// The number of open elements of each kind.
     bold: usize,
     italic: usize,
+    struck: usize,
     link: usize,
     quotes: usize,
     /// The open lists, with the number of the next item.
     lists: Vec<Option<u64>>,
     marker: Option<ListMarker>,
     code: Option<String>,
-    /// The rows of the open table.
-    table: Option<Vec<Vec<String>>>,
+    /// The open table.
+    table: Option<TableBlock>,
+    /// The label of the open footnote.
+    footnote: Option<String>,
 }
 
 impl BlockBuilder {
@@ -79,17 +85,18 @@ impl BlockBuilder {
             block.push_str(text);
             return;
         }
-        if let Some(rows) = &mut self.table {
-            if let Some(cell) = rows.last_mut().and_then(|row| row.last_mut()) {
-                cell.push_str(text);
-            }
-            return;
-        }
-        let style =
-            RunStyle { bold: self.bold > 0, italic: self.italic > 0, code, link: self.link > 0 };
-        match self.runs.last_mut() {
+        let style = RunStyle {
+            bold: self.bold > 0,
+            italic: self.italic > 0,
+            struck: self.struck > 0,
+            code,
+            link: self.link > 0,
+        };
+        let cell = self.table.as_mut().map(|table| table.rows.last_mut()?.last_mut());
+        let Some(runs) = cell.unwrap_or(Some(&mut self.runs)) else { return };
+        match runs.last_mut() {
             Some(run) if run.style == style => run.text.push_str(text),
-            _ => self.runs.push(TextRun { text: text.to_owned(), style }),
+            _ => runs.push(TextRun { text: text.to_owned(), style }),
         }
     }
 
@@ -102,6 +109,11 @@ impl BlockBuilder {
         if text.iter().all(|run| run.text.trim().is_empty()) {
             return;
         }
+        if let Some(label) = &mut self.footnote {
+            let label = std::mem::take(label);
+            self.blocks.push(Block::Note { label, text });
+            return;
+        }
         let depth = self.lists.len().checked_sub(1);
         self.blocks.push(match depth {
             Some(depth) => Block::Item {
@@ -109,7 +121,9 @@ impl BlockBuilder {
                 marker: self.marker.take().unwrap_or(ListMarker::None),
                 text,
             },
-            None if self.quotes > 0 => Block::Quotation(text),
+            None if self.quotes > 0 => {
+                Block::Quotation { depth: u8::try_from(self.quotes - 1).unwrap_or(u8::MAX), text }
+            }
             None => Block::Paragraph(text),
         });
     }
@@ -121,6 +135,8 @@ impl BlockBuilder {
             }
             Event::Code(text) => self.add_text(&text, true),
             Event::SoftBreak | Event::HardBreak => self.add_text("\n", false),
+            Event::TaskListMarker(is_done) => self.marker = Some(ListMarker::Task(is_done)),
+            Event::FootnoteReference(label) => self.add_text(&format!("[{label}]"), false),
             Event::Rule => {
                 self.flush();
                 self.blocks.push(Block::Break);
@@ -139,6 +155,11 @@ impl BlockBuilder {
             }
             Tag::Strong => self.bold += 1,
             Tag::Emphasis => self.italic += 1,
+            Tag::Strikethrough => self.struck += 1,
+            Tag::FootnoteDefinition(label) => {
+                self.flush();
+                self.footnote = Some(format!("[{label}]"));
+            }
             Tag::Link { .. } | Tag::Image { .. } => self.link += 1,
             Tag::BlockQuote(_) => {
                 self.flush();
@@ -160,16 +181,22 @@ impl BlockBuilder {
                 self.flush();
                 self.code = Some(String::new());
             }
-            Tag::Table(_) => {
+            Tag::Table(columns) => {
                 self.flush();
-                self.table = Some(Vec::new());
+                let align = |column: &Alignment| match column {
+                    Alignment::Right => ColumnAlign::Right,
+                    Alignment::Center => ColumnAlign::Center,
+                    Alignment::None | Alignment::Left => ColumnAlign::Left,
+                };
+                let columns = columns.iter().map(align).collect();
+                self.table = Some(TableBlock { columns, rows: Vec::new() });
             }
             Tag::TableHead | Tag::TableRow => {
-                self.table.iter_mut().for_each(|rows| rows.push(Vec::new()));
+                self.table.iter_mut().for_each(|table| table.rows.push(Vec::new()));
             }
             Tag::TableCell => {
-                if let Some(row) = self.table.as_mut().and_then(|rows| rows.last_mut()) {
-                    row.push(String::new());
+                if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
+                    row.push(Vec::new());
                 }
             }
             _ => {}
@@ -185,6 +212,11 @@ impl BlockBuilder {
             }
             TagEnd::Strong => self.bold = self.bold.saturating_sub(1),
             TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
+            TagEnd::Strikethrough => self.struck = self.struck.saturating_sub(1),
+            TagEnd::FootnoteDefinition => {
+                self.flush();
+                self.footnote = None;
+            }
             TagEnd::Link | TagEnd::Image => self.link = self.link.saturating_sub(1),
             TagEnd::BlockQuote(_) => {
                 self.flush();
@@ -199,29 +231,11 @@ impl BlockBuilder {
                 self.blocks.push(Block::Code(code.trim_end_matches('\n').to_owned()));
             }
             TagEnd::Table => {
-                let rows = self.table.take().unwrap_or_default();
-                self.blocks.push(Block::Code(table_text(&rows)));
+                self.blocks.extend(self.table.take().map(Block::Table));
             }
             _ => {}
         }
     }
-}
-
-/// Formats a table in columns.
-fn table_text(rows: &[Vec<String>]) -> String {
-    use unicode_width::UnicodeWidthStr;
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |at: usize| {
-        rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| {
-            format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width()) + 2))
-        });
-        cells.collect::<String>().trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<String>>().join("\n")
 }
 
 #[cfg(test)]
@@ -252,7 +266,21 @@ mod tests {
             "# Title\n\ntext",
             &[Block::Paragraph(vec![TextRun::bold("Title")]), Block::Paragraph(text("text"))],
         );
-        check("> q\n\n---", &[Block::Quotation(text("q")), Block::Break]);
+        let quotation = |depth, words: &str| Block::Quotation { depth, text: text(words) };
+        check("> q\n\n---", &[quotation(0, "q"), Block::Break]);
+        check("> q\n>\n> > r\n>\n> s", &[quotation(0, "q"), quotation(1, "r"), quotation(0, "s")]);
+        check("~~no~~", &[Block::Paragraph(vec![TextRun::struck("no")])]);
+        check(
+            "- [x] a\n- [ ] b",
+            &[item(0, ListMarker::Task(true), "a"), item(0, ListMarker::Task(false), "b")],
+        );
+        check(
+            "a[^n]\n\n[^n]: c",
+            &[
+                Block::Paragraph(text("a[n]")),
+                Block::Note { label: "[n]".to_owned(), text: text("c") },
+            ],
+        );
         check(
             "- a\n  1. b\n  2. c\n- d",
             &[
@@ -264,7 +292,11 @@ mod tests {
         );
         check("- a\n\n  b", &[item(0, ListMarker::Bullet, "a"), item(0, ListMarker::None, "b")]);
         check("```rust\nlet a;\n```", &[Block::Code("let a;".to_owned())]);
-        check("| a | bc |\n|---|---|\n| 123 | *4* |", &[Block::Code("a    bc\n123  4".to_owned())]);
+        let table = TableBlock {
+            columns: vec![ColumnAlign::Left, ColumnAlign::Right],
+            rows: vec![vec![text("a"), text("bc")], vec![text("123"), vec![TextRun::italic("4")]]],
+        };
+        check("| a | bc |\n|---|--:|\n| 123 | *4* |", &[Block::Table(table)]);
         check(
             "<b>x</b> [y](javascript:z)",
             &[Block::Paragraph(vec![TextRun::plain("<b>x</b> "), TextRun::link("y")])],

@@ -156,12 +156,12 @@ DOM = """
 (() => {
   const odd = [];
   const fine = new Set(['DIV','P','BR','EM','STRONG','DEL','CODE','PRE','UL','OL','LI','BLOCKQUOTE','HR','TABLE','THEAD','TBODY',
-    'TR','TH','TD','H1','H2','H3','H4','H5','H6','A']);
+    'TR','TH','TD','H4','H5','H6','A','SUP']);
   for (const element of document.querySelectorAll('main .text *')) {
     if (!fine.has(element.tagName)) odd.push(element.outerHTML.slice(0, 200));
     for (const attribute of element.attributes) {
       const name = attribute.name, value = attribute.value;
-      const known = ['href', 'rel', 'title', 'align', 'start', 'class'].includes(name);
+      const known = ['href', 'rel', 'title', 'align', 'start', 'class', 'dir'].includes(name);
       const leads = name !== 'href' || /^(https?:|mailto:)/i.test(value) || !/^[a-z][a-z0-9+.-]*:/i.test(value);
       if (!known || !leads) odd.push(`${element.tagName} ${name}=${value}`.slice(0, 200));
     }

@@ -53,6 +53,10 @@ fn every_layout_is_exported_in_every_format_as_it_was() {
                 check(&format!("{name}.txt"), &pages(&session, ExportStyle::Rich));
                 continue;
             }
+            if *format == ExportFormat::Epub {
+                // Its text is that of the page, and epubcheck reads the rest.
+                continue;
+            }
             let made = session.rich(*format);
             match format {
                 ExportFormat::Html => check(&name, &without_looks(&made)),
@@ -65,7 +69,7 @@ fn every_layout_is_exported_in_every_format_as_it_was() {
 #[test]
 fn the_minimal_style_is_the_words() {
     check("minimal.pdf.txt", &pages(&chat(), ExportStyle::Minimal));
-    for format in ExportFormat::ALL.iter().filter(|format| **format != ExportFormat::Pdf) {
+    for format in ExportFormat::ALL.iter().filter(|format| !format.is_binary()) {
         let made =
             chat().export(*format, &ExportOptions::defaults_for(*format, ExportStyle::Minimal));
         let made = if *format == ExportFormat::Html { without_looks(&made) } else { made };

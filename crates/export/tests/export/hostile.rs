@@ -4,6 +4,7 @@ use everturn::format;
 use everturn::model::{MarkKind, NewMark};
 use everturn::names::FilePath;
 use everturn::store::{AppendAt, Durability, Step};
+use everturn_export::controls::{is_bidi_control, is_direction_mark};
 use everturn_export::{ExportFormat, ExportOptions, ExportPart, ExportStyle};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
@@ -122,9 +123,10 @@ fn text_drives_no_terminal_and_turns_no_words_around() {
     for session in sessions("http://127.0.0.1:9") {
         for format in [ExportFormat::Text, ExportFormat::Markdown, ExportFormat::Html] {
             let made = session.export(format, &everything(format));
+            // The paragraphs of a page are isolated from each other, so it may have the marks that their text needs.
+            let is_fine = |c: char| format == ExportFormat::Html && is_direction_mark(c);
             let odd = made.find(|c: char| {
-                (c.is_control() && !matches!(c, '\n' | '\t'))
-                    || everturn_export::controls::is_bidi_control(c)
+                (c.is_control() && !matches!(c, '\n' | '\t')) || (is_bidi_control(c) && !is_fine(c))
             });
             assert_eq!(odd.and_then(|at| made.get(at..at + 4)), None, "{format:?}");
             assert!(made.contains("‹U+202E›txt.exe"), "{format:?}");
@@ -295,7 +297,6 @@ fn a_page_has_no_tags_but_ours() {
         "tr",
         "th",
         "td",
-        "h1",
         "h2",
         "h3",
         "h4",
@@ -306,6 +307,8 @@ fn a_page_has_no_tags_but_ours() {
         "section",
         "footer",
         "main",
+        "bdi",
+        "sup",
     ];
     for session in sessions("http://127.0.0.1:9") {
         let page = session.export(ExportFormat::Html, &everything(ExportFormat::Html));
@@ -320,7 +323,7 @@ fn a_page_has_no_tags_but_ours() {
                 let (attribute, value) = word.split_once('=').unwrap();
                 match attribute {
                     "class" | "id" | "datetime" | "aria-hidden" | "aria-label" | "rel"
-                    | "title" | "start" | "align" => {}
+                    | "title" | "start" | "align" | "dir" => {}
                     "href" => {
                         let fine = ["\"#", "\"http:", "\"https:", "\"mailto:"];
                         let scheme =

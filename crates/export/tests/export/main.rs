@@ -4,9 +4,12 @@
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod again;
+mod books;
 mod browser;
 mod choices;
 mod golden;
 mod hostile;
+mod pages;
+mod pictures;
 mod support;
 mod templates;

@@ -11,7 +11,8 @@ use everturn::model::{MarkKind, NewMark, NewSession, SessionRef, SessionSummary}
 use everturn::store::{MemoryStore, Store};
 use everturn::tree::JsonTree;
 use everturn_export::{
-    Export, ExportError, ExportFormat, ExportOptions, ExportReport, ExportStyle, SecretMask,
+    Export, ExportError, ExportFormat, ExportOptions, ExportReport, ExportStyle, PictureFiles,
+    SecretMask,
 };
 use jiff::Timestamp;
 
@@ -54,6 +55,7 @@ impl Session {
                     report,
                 ))
             }
+            ExportFormat::Epub if template.is_none() => Ok((book_text(&bytes), report)),
             _ => Ok((String::from_utf8(bytes).unwrap(), report)),
         }
     }
@@ -66,11 +68,24 @@ impl Session {
         template: Option<(&str, &str)>,
         mask: Option<&dyn SecretMask>,
     ) -> Result<(Vec<u8>, ExportReport), ExportError> {
+        self.bytes_with(format, choices, template, mask, None)
+    }
+
+    /// Exports the session with the pictures beside it.
+    pub(crate) fn bytes_with(
+        &self,
+        format: ExportFormat,
+        choices: &ExportOptions,
+        template: Option<(&str, &str)>,
+        mask: Option<&dyn SecretMask>,
+        pictures: Option<&dyn PictureFiles>,
+    ) -> Result<(Vec<u8>, ExportReport), ExportError> {
         let export = Export {
             summary: &self.summary,
             reader: &*self.reader,
             choices,
             mask,
+            pictures,
             template,
             now: at(86_400),
         };
@@ -87,6 +102,35 @@ impl Session {
     pub(crate) fn rich(&self, format: ExportFormat) -> String {
         self.export(format, &ExportOptions::defaults_for(format, ExportStyle::Rich))
     }
+}
+
+/// Returns the files of an archive, by name.
+pub(crate) fn files_of(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(archive)).unwrap();
+    (0..archive.len())
+        .map(|index| {
+            let mut file = archive.by_index(index).unwrap();
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
+            (file.name().unwrap().into_owned(), bytes)
+        })
+        .collect()
+}
+
+/// Returns the text of the pages of an EPUB, without tags.
+fn book_text(book: &[u8]) -> String {
+    let mut text = String::new();
+    for (name, bytes) in files_of(book) {
+        if !name.ends_with(".xhtml") || name.ends_with("nav.xhtml") {
+            continue;
+        }
+        let page = String::from_utf8(bytes).unwrap();
+        for part in page.split_once("<body").unwrap().1.split('<') {
+            text.push_str(part.split_once('>').map_or("", |(_, words)| words));
+        }
+    }
+    let plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+    plain.replace("&#39;", "'").replace("&amp;", "&")
 }
 
 /// Returns the output of a poppler program for a PDF.

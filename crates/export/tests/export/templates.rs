@@ -66,7 +66,10 @@ fn what_a_template_for_html_writes_is_escaped() {
     assert_eq!(made("a.html.j2", plain), "&lt;script&gt;alert(1)&lt;&#x2f;script&gt;");
     assert_eq!(made("a.txt", plain), "<script>alert(1)</script>");
     let shown = "{% macro entry(entry) %}{{ entry.text | markdown }}{% endmacro %}";
-    assert_eq!(made("a.html", shown), "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n");
+    assert_eq!(
+        made("a.html", shown),
+        "<p dir=\"auto\">&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"
+    );
 }
 
 #[test]

@@ -67,6 +67,7 @@ pub use error::ChatError;
 pub use format::{ChatFormat, FORMAT};
 pub use import_store::{StoredDocument, StoredImport, store_import};
 pub use log::{ChatLog, Message, MessageReader};
+pub use message::ContentEdit;
 pub use repair::{plan_repair, repair, undo_repair};
 pub use tags::{InvalidTag, TagAction, ToolTag, tags};
 pub use tools::{Component, ComponentKind, FiredTrigger, Tool, ToolState};

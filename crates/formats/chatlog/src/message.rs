@@ -6,7 +6,9 @@ use super::error::ChatError;
 use super::log::Message;
 use super::schema::{MESSAGE, TYPES, find_type_errors, time};
 use everturn_prompt::markup;
+use everturn_prompt::tokens::Vocabulary;
 use everturn_session::model;
+use everturn_session::model::carried::carried_entries;
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
@@ -14,7 +16,9 @@ impl Message {
     /// The kind of its entry in the common model. A message converted from an entry of another format records its kind.
     #[must_use]
     pub fn kind(&self) -> model::EntryKind {
-        if let Some(kind) = self.tree.string_at(&["metadata", "entry", "kind"]) {
+        let carried = || carried_entries(&self.tree).first()?.string_at(&["kind"]);
+        let noted = self.tree.string_at(&["metadata", "entry", "kind"]);
+        if let Some(kind) = noted.or_else(carried) {
             return model::EntryKind::parse(&kind);
         }
         let name = self.tree.string_at(&["type"]).unwrap_or_default();
@@ -251,8 +255,38 @@ fn append_history(message: &JsonTree, list: &str, entry: JsonTree) -> Result<Del
     }
 }
 
-/// Replaces the text of a message; data derived from the old text is removed.
+/// Changes of a message's content.
+#[derive(Debug, Clone, Default)]
+pub struct ContentEdit {
+    /// The new text, unless it stays.
+    pub text: Option<String>,
+    /// Attachments that are added.
+    pub attachments: Vec<JsonTree>,
+    /// Actions that are added.
+    pub actions: Vec<JsonTree>,
+}
+
+/// Adds elements to a list of the content, which is created if necessary.
+fn add_to_content(message: &JsonTree, list: &str, added: &[JsonTree]) -> Option<Delta> {
+    let known = message.value_at(&["content", list]);
+    let known = known.filter(|known| known.kind() == ValueKind::Array);
+    let known = known.map(|known| known.children()).unwrap_or_default();
+    let all = known.iter().map(|(_, one)| one).chain(added);
+    let all: Vec<String> = all.map(JsonTree::to_line).collect();
+    (!added.is_empty()).then(|| set(&["content", list], parsed(&format!("[{}]", all.join(",")))))
+}
+
+/// Replaces the text of a message; data derived from the old text is removed, and its tokens are counted again.
 fn with_text(message: &JsonTree, words: &str) -> Vec<Delta> {
+    let mut edits = with_words(message, words);
+    if message.value_at(&["metadata", "tokens"]).is_some_and(|tokens| !tokens.is_null()) {
+        let tokens = Vocabulary::default().count(words);
+        edits.push(set(&["metadata", "tokens"], parsed(&tokens.to_string())));
+    }
+    edits
+}
+
+fn with_words(message: &JsonTree, words: &str) -> Vec<Delta> {
     let is_object =
         message.value_at(&["content"]).is_some_and(|content| content.kind() == ValueKind::Object);
     if !is_object {
@@ -272,14 +306,35 @@ fn past(message: &JsonTree, now: &str, tools: Option<JsonTree>) -> JsonTree {
     object(&members)
 }
 
-/// The edits that replace the text of a message and keep the old one.
-pub(crate) fn edit(message: &JsonTree, words: &str, now: &str) -> Result<Vec<Delta>, ChatError> {
+/// The edits that change the content of a message and keep the old one.
+pub(crate) fn edit(
+    message: &JsonTree,
+    new: &ContentEdit,
+    now: &str,
+) -> Result<Vec<Delta>, ChatError> {
     let mut edits = vec![
         append_history(message, "edit_history", past(message, now, None))?,
         set(&["metadata", "is_edited"], parsed("true")),
     ];
-    edits.extend(with_text(message, words));
-    Ok(edits)
+    let added = !new.attachments.is_empty() || !new.actions.is_empty();
+    let words = new.text.clone().or_else(|| {
+        // A content that is a plain text becomes an object, which can have more.
+        let is_plain = message.string_at(&["content"]).is_some();
+        (added && is_plain).then(|| text_of(message))
+    });
+    edits.extend(words.iter().flat_map(|words| with_text(message, words)));
+    edits.extend(add_to_content(message, "attachments", &new.attachments));
+    edits.extend(add_to_content(message, "actions", &new.actions));
+    let mut changed = message.clone();
+    for edit in &edits {
+        edit.apply(&mut changed).map_err(|error| ChatError::input(error.to_string()))?;
+    }
+    let known = find_type_errors(message, MESSAGE);
+    let wrong = find_type_errors(&changed, MESSAGE).into_iter().find(|what| !known.contains(what));
+    match wrong {
+        Some(what) => Err(ChatError::input(format!("invalid message: {what}"))),
+        None => Ok(edits),
+    }
 }
 
 /// The edits that regenerate a message. `tools` are the tool states that go with the former version.

@@ -86,10 +86,21 @@ pub struct ChangeOutcome {
     pub id: String,
     /// The triggers that changes of tools have fired.
     pub fired: Vec<FiredTrigger>,
+    /// The snapshots of tools that it took.
+    pub snapshots: Vec<JsonTree>,
     /// The findings of the change.
     pub findings: Vec<Finding>,
     /// Why a fold that was due failed. The change is safe, and the fold is tried again with the next one.
     pub deferred_error: Option<String>,
+}
+
+/// The snapshots among changes.
+fn snapshot_values(ops: &[JournalOp]) -> Vec<JsonTree> {
+    let value = |op: &JournalOp| match op {
+        JournalOp::Snapshot { value, .. } => Some(value.clone()),
+        _ => None,
+    };
+    ops.iter().filter_map(value).collect()
 }
 
 impl ChatWriter {
@@ -169,11 +180,13 @@ impl ChatWriter {
         let place = self.log.last_place() + 1;
         let told = self.apply_tags(message, place, None, &at)?;
         let mut ops = vec![JournalOp::Message { place, value: told.message }];
+        let snapshots = snapshot_values(&told.snapshots);
         ops.extend(told.snapshots);
         self.write(ops, Vec::new(), &at)?;
         let number = self.log.number_of(place);
         let deferred_error = self.fold_if_due();
-        Ok(ChangeOutcome { number, id, fired: told.fired, findings: told.findings, deferred_error })
+        let (fired, findings) = (told.fired, told.findings);
+        Ok(ChangeOutcome { number, id, fired, snapshots, findings, deferred_error })
     }
 
     /// An id that is unused in a list.

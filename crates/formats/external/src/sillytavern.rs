@@ -16,7 +16,7 @@ use super::{Match, ProgramFormat, RepairRules, SessionHeader, repair_copy, stem}
 use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
 use everturn_session::format::SessionError;
-use everturn_session::model::{EntryKind, SessionRef};
+use everturn_session::model::{Attachment, EntryExtras, EntryKind, SessionRef};
 use everturn_store::Store;
 use everturn_value::outline::{flag_at, number_at, text_at, text_of};
 use everturn_value::tree::{JsonTree, ValueKind as Shape};
@@ -90,6 +90,41 @@ fn main_chat(record: &JsonTree) -> Option<String> {
 
 fn session_info(record: &JsonTree) -> SessionInfo {
     SessionInfo { name: None, parent: main_chat(record), is_helper: false }
+}
+
+/// The pictures, recordings and files of a message, as every version of the program writes them, and the picture of its
+/// speaker.
+fn extras(record: &JsonTree) -> EntryExtras {
+    let extra = |key: &str| record.value_at(&["extra", key]);
+    let text = |tree: &JsonTree, key: &str| text_at(tree, &[key]).unwrap_or_default();
+    let title = || text_at(record, &["extra", "title"]).unwrap_or_default();
+    let list = |key: &str| {
+        let list = extra(key).filter(|list| list.kind() == Shape::Array);
+        list.map(|list| list.children()).unwrap_or_default().into_iter().map(|(_, one)| one)
+    };
+    let mut attachments: Vec<Attachment> = Vec::new();
+    for (key, kind) in [("image", "image"), ("video", "video")] {
+        let url = text_at(record, &["extra", key]).unwrap_or_default();
+        attachments.push(Attachment { kind: kind.to_owned(), url, description: title() });
+    }
+    for media in list("media") {
+        let kind = text_at(&media, &["type"]).unwrap_or_else(|| "image".to_owned());
+        let (url, description) = (text(&media, "url"), text(&media, "title"));
+        attachments.push(Attachment { kind, url, description });
+    }
+    for file in extra("file").into_iter().chain(list("files")) {
+        let (url, description) = (text(&file, "url"), text(&file, "name"));
+        attachments.push(Attachment { kind: "file".to_owned(), url, description });
+    }
+    // Newer versions keep the former fields beside the new ones.
+    let mut seen: Vec<String> = Vec::new();
+    attachments.retain(|one| {
+        let is_new = !one.url.is_empty() && !seen.contains(&one.url);
+        seen.push(one.url.clone());
+        is_new
+    });
+    let avatar = text_at(record, &["force_avatar"]).filter(|avatar| !avatar.is_empty());
+    EntryExtras { attachments, avatar, ..EntryExtras::default() }
 }
 
 /// Keeps a message and its other versions. Returns its number.
@@ -218,7 +253,8 @@ impl ProgramFormat for SillyTavern {
         };
         let speaker = text_at(record, &["name"]).unwrap_or_else(|| kind.as_str().to_owned());
         let text = text_at(record, &["mes"]).unwrap_or_default();
-        let said = EntryDraft::new(kind, &speaker, text);
+        let extras = extras(record);
+        let said = EntryDraft { extras, ..EntryDraft::new(kind, &speaker, text) };
         let thought = record.value_at(&["extra", "reasoning"]);
         let thought =
             thought.filter(|thought| text_of(thought).is_some_and(|text| !text.is_empty()));

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::record::RecordSource;
 use super::report::{ConversionReport, Disposition};
 use super::source_entry::SourceEntry;
 use super::source_session::{ChatDocument, SourceSession};
+use super::tavern_versions::tavern_metadata;
 use super::{OwnTarget, SessionDraft};
 use everturn_chatlog::import;
 use everturn_session::format::SessionError;
@@ -35,9 +36,9 @@ impl OwnTarget for ChatLogTarget {
         let names: Vec<String> =
             story.entries.iter().map(|source| free_id(&mut ids, &source.entry)).collect();
         let mut free = names.iter();
-        let messages = records.lines(story, |SourceEntry { entry, .. }| {
-            time = entry.time.unwrap_or(time);
-            message(entry, free.next().map_or("", String::as_str), time)
+        let messages = records.lines(story, |source| {
+            time = source.entry.time.unwrap_or(time);
+            message(source, free.next().map_or("", String::as_str), time)
         });
         if let (RecordSource::Original, Some(chat)) = (records, &story.chat) {
             return restore_original(story, chat, &messages, draft);
@@ -142,8 +143,13 @@ fn action_type(action: &EntryAction) -> &str {
     }
 }
 
-fn message(entry: &Entry, id: &str, time: Timestamp) -> Value {
-    let kind = message_type(&entry.kind);
+fn message(source: &SourceEntry, id: &str, time: Timestamp) -> Value {
+    let entry = &source.entry;
+    let is_tavern = source.from == "sillytavern";
+    let kind = match message_type(&entry.kind) {
+        "narrator" if is_tavern && is_character(entry) => "npc",
+        kind => kind,
+    };
     let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let slug: String = entry.speaker.chars().map(plain).collect();
     let slug = slug.trim_matches('-');
@@ -171,9 +177,22 @@ fn message(entry: &Entry, id: &str, time: Timestamp) -> Value {
         let avatar = extras.avatar.clone();
         sender.extend(avatar.map(|avatar| ("avatar".to_owned(), json!(avatar))));
     }
-    json!({
+    let mut message = json!({
         "id": id, "timestamp": time.to_string(), "type": kind, "sender": sender, "content": content,
-    })
+    });
+    let metadata = if is_tavern { tavern_metadata(&entry.raw) } else { Map::new() };
+    if let Value::Object(message) = &mut message
+        && !metadata.is_empty()
+    {
+        message.insert("metadata".to_owned(), Value::Object(metadata));
+    }
+    message
+}
+
+/// Whether the answer of a model is that of a character with a name, and not of a narrator.
+fn is_character(entry: &Entry) -> bool {
+    let name = entry.speaker.to_lowercase();
+    entry.kind == EntryKind::Assistant && !["narrator", "assistant", ""].contains(&name.as_str())
 }
 
 /// Bookmarks and narrative markers. Each refers to a message.

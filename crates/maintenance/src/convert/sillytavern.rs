@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::native::{NativeContext, NativeFile, NativeTarget, format_time, omission_reason};
 use super::plan::file_safe_id;
 use super::source_session::SourceSession;
-use everturn_session::model::{Entry, EntryKind};
+use super::tavern_versions::tavern_swipes;
+use everturn_session::model::{Attachment, Entry, EntryKind};
 
 pub(super) struct SillyTavernTarget;
 
@@ -63,12 +64,39 @@ fn message(entry: &Entry, time: Timestamp) -> Value {
         entry.kind,
         EntryKind::User | EntryKind::Assistant | EntryKind::Npc | EntryKind::Narrator
     );
-    json!({
+    let (mut media, mut files) = (Vec::new(), Vec::new());
+    for attachment in &entry.extras.attachments {
+        let Attachment { kind, url, description } = attachment;
+        match attachment.is_image() {
+            true => media.push(json!({"type": kind, "url": url, "title": description})),
+            false => files.push(json!({"url": url, "name": description})),
+        }
+    }
+    if let Some(first) = entry.extras.attachments.iter().find(|one| one.is_image()) {
+        // Older versions know one picture and one file.
+        extra.insert("image".to_owned(), json!(first.url));
+        extra.insert("title".to_owned(), json!(first.description));
+        extra.insert("media".to_owned(), Value::Array(media));
+    }
+    if let Some(first) = files.first() {
+        extra.insert("file".to_owned(), first.clone());
+        extra.insert("files".to_owned(), Value::Array(files));
+    }
+    let mut message = json!({
         "name": entry.speaker,
         "is_user": entry.kind == EntryKind::User,
         "is_system": !is_said,
         "send_date": format_time(time),
         "mes": entry.text,
         "extra": extra,
-    })
+    });
+    if let (Value::Object(message), true) = (&mut message, is_said) {
+        if let Some((swipes, chosen)) = tavern_swipes(&entry.raw, &entry.text) {
+            message.insert("swipe_id".to_owned(), json!(chosen));
+            message.insert("swipes".to_owned(), json!(swipes));
+        }
+        let avatar = entry.extras.avatar.as_ref();
+        message.extend(avatar.map(|avatar| ("force_avatar".to_owned(), json!(avatar))));
+    }
+    message
 }

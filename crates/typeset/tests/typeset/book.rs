@@ -25,7 +25,7 @@ fn every_block() -> Vec<Block> {
             kind: "wkind".into(),
             turn: Some(4711),
         }),
-        Block::Quotation(text("wquotation")),
+        Block::Quotation { depth: 0, text: text("wquotation") },
         Block::Item { depth: 0, marker: ListMarker::Bullet, text: text("wbullet") },
         Block::Item { depth: 1, marker: ListMarker::Number(7), text: text("wnumber") },
         Block::Item { depth: 1, marker: ListMarker::None, text: text("wmore") },

@@ -26,7 +26,7 @@ fn empty_chapters_and_blocks_do_no_harm() {
         Block::Heading { level: 0, text: Vec::new() },
         Block::Heading { level: 255, text: vec![TextRun::plain("")] },
         Block::Speaker(SpeakerLine::default()),
-        Block::Quotation(Vec::new()),
+        Block::Quotation { depth: 0, text: Vec::new() },
         Block::Item { depth: 0, marker: ListMarker::Bullet, text: Vec::new() },
         Block::Code(String::new()),
         Block::Code("\n\n\n".into()),
@@ -125,6 +125,7 @@ fn a_paragraph_may_have_very_many_styles() {
         text: "ab ".into(),
         style: RunStyle {
             bold: number.is_multiple_of(2),
+            struck: number.is_multiple_of(2),
             italic: number.is_multiple_of(3),
             code: number.is_multiple_of(5),
             link: number.is_multiple_of(7),
@@ -180,6 +181,7 @@ fn any_text_can_be_set() {
     for _ in 0..1_500 {
         let style = RunStyle {
             bold: dice.below(4) == 0,
+            struck: dice.below(4) == 0,
             italic: dice.below(4) == 0,
             code: dice.below(4) == 0,
             link: dice.below(4) == 0,
@@ -187,7 +189,7 @@ fn any_text_can_be_set() {
         let text = vec![TextRun::plain(dice.text()), TextRun { text: dice.text(), style }];
         blocks.push(match dice.below(7) {
             0 => Block::Heading { level: 1, text },
-            1 => Block::Quotation(text),
+            1 => Block::Quotation { depth: 1, text },
             2 => Block::Item { depth: 3, marker: ListMarker::Number(dice.below(1 << 40)), text },
             3 => Block::Note { label: dice.text(), text },
             4 => Block::Code(dice.text()),

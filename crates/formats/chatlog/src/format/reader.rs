@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use crate::log::{ChatLog, Message, MessageReader};
 use crate::survey::ListKind;
-use crate::tools::changes_of;
+use crate::tools::{ComponentChange, Tool, changes_of, tools_of};
 use crate::writer::ChatMark;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_session::format::{self, RecordStream, SessionError, SessionReader};
@@ -56,7 +56,9 @@ impl SessionReader for ChatReader {
         turns: RangeInclusive<u64>,
     ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
         let snapshots = ChatSnapshots { log: &self.log, places: places(&self.log, &turns)? };
-        Ok(Box::new(ChatChanges { snapshots, ready: VecDeque::new() }))
+        // Findings about definitions belong to `check`; a change is shown without one, too.
+        let tools = tools_of(&self.log, &mut Vec::new())?;
+        Ok(Box::new(ChatChanges { snapshots, tools, ready: VecDeque::new() }))
     }
 
     fn metadata(&self) -> Result<JsonTree, SessionError> {
@@ -220,6 +222,7 @@ impl RecordStream for ChatSnapshots<'_> {
 
 struct ChatChanges<'l> {
     snapshots: ChatSnapshots<'l>,
+    tools: Vec<Tool>,
     ready: VecDeque<StateChange>,
 }
 
@@ -227,12 +230,31 @@ impl ChatChanges<'_> {
     fn read(&mut self, turn: u64, tree: &JsonTree) {
         let tool = tree.string_at(&["tool_id"]).unwrap_or_default();
         for changed in changes_of(tree) {
+            let shown = describe_change(&self.tools, &tool, &changed);
             let path = DeltaPath::array([tool.clone(), changed.component]);
             let mut delta = Delta::set(path, changed.after);
+            delta.extra.extend(shown.map(|shown| ("shown".to_owned(), shown)));
             delta.previous = Some(changed.before).filter(|before| !before.is_null());
             self.ready.push_back(StateChange { turn, scope: SCOPE.to_owned(), delta, time: None });
         }
     }
+}
+
+/// What a reader sees of a change: the names of tool and component, the values in their display format, and the cause.
+fn describe_change(tools: &[Tool], id: &str, changed: &ComponentChange) -> Option<JsonTree> {
+    let tool = tools.iter().find(|tool| tool.id == id);
+    let component = tool.and_then(|tool| tool.component(&changed.component));
+    let tool = tool.map_or(id, |tool| tool.name.as_str());
+    let name = component.map_or(changed.component.as_str(), |component| component.name.as_str());
+    let mut shown = serde_json::Map::new();
+    shown.insert("place".to_owned(), format!("{tool}: {name}").into());
+    for (key, value) in [("before", &changed.before), ("after", &changed.after)] {
+        let value = component.filter(|_| !value.is_null()).map(|known| known.shown(value));
+        shown.extend(value.map(|value| (key.to_owned(), value.into())));
+    }
+    let cause = changed.cause.as_deref().filter(|cause| !cause.trim().is_empty());
+    shown.extend(cause.map(|cause| ("cause".to_owned(), cause.into())));
+    JsonTree::from_value(&serde_json::Value::Object(shown)).ok()
 }
 
 impl RecordStream for ChatChanges<'_> {

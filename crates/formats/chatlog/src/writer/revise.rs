@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::{ChangeOutcome, ChatWriter};
+use super::{ChangeOutcome, ChatWriter, snapshot_values};
 use crate::error::ChatError;
 use crate::journal::JournalOp;
 use crate::log::Message;
-use crate::message::{choose_version, edit, regenerate};
+use crate::message::{ContentEdit, choose_version, edit, regenerate};
 use crate::survey::ListKind;
 use crate::tags::tags;
 use crate::tools::{Tool, ToolState};
@@ -24,8 +24,20 @@ impl ChatWriter {
         words: &str,
         now: Timestamp,
     ) -> Result<ChangeOutcome, ChatError> {
+        let new = ContentEdit { text: Some(words.to_owned()), ..ContentEdit::default() };
+        self.edit_content(number, &new, now)
+    }
+
+    /// Changes the text, the attachments and the actions of a message. The old content is kept in its `edit_history`.
+    pub fn edit_content(
+        &mut self,
+        number: u64,
+        new: &ContentEdit,
+        now: Timestamp,
+    ) -> Result<ChangeOutcome, ChatError> {
         let message = self.log.message(number)?;
-        let edits = edit(&message.tree, words, &now.to_string())?;
+        let edits = edit(&message.tree, new, &now.to_string())?;
+        let words = new.text.as_deref().unwrap_or_default();
         let findings = self.tags_left(&message, words);
         self.revise(&message, edits, Vec::new(), findings, now)
     }
@@ -56,7 +68,9 @@ impl ChatWriter {
         let told = self.apply_tags(new, place, Some(number), &at)?;
         let words = told.message.string_at(&["content", "text"]).unwrap_or_default();
         let edits = regenerate(&message.tree, &words, states, &at)?;
+        let snapshots = snapshot_values(&told.snapshots);
         let mut changed = self.revise(&message, edits, told.snapshots, told.findings, now)?;
+        changed.snapshots = snapshots;
         changed.fired = told.fired;
         Ok(changed)
     }
@@ -126,9 +140,9 @@ impl ChatWriter {
         Ok(ChangeOutcome {
             number: message.number,
             id,
-            fired: Vec::new(),
             findings,
             deferred_error,
+            ..ChangeOutcome::default()
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::{ChangeOutcome, ChatWriter};
+use super::{ChangeOutcome, ChatWriter, snapshot_values};
 use crate::error::ChatError;
 use crate::journal::JournalOp;
 use crate::message::text_of;
@@ -246,15 +246,13 @@ impl ChatWriter {
         let odd = odd.map(|odd| format!("component {}: {odd}", tag.id));
         findings.extend(odd.map(|odd| self.tag_finding(&id, &odd)));
         let ops = self.snapshots(&bench, &id, self.log.place_of(number)?, &at)?;
-        let made = ops.iter().find_map(|op| match op {
-            JournalOp::Snapshot { value, .. } => value.string_at(&["id"]),
-            _ => None,
-        });
+        let snapshots = snapshot_values(&ops);
+        let made = snapshots.first().and_then(|snapshot| snapshot.string_at(&["id"]));
         if !ops.is_empty() {
             self.write(ops, Vec::new(), &at)?;
         }
         let id = made.unwrap_or_default();
-        Ok(ChangeOutcome { number, id, fired, findings, deferred_error: None })
+        Ok(ChangeOutcome { number, id, fired, snapshots, findings, deferred_error: None })
     }
 }
 

@@ -20,7 +20,7 @@ use everturn_json::names::FilePath;
 use everturn_store::{Precondition, Step, StoreError};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::document::JsonStyle;
-use everturn_value::tree::JsonTree;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// A deleted message.
 #[derive(Debug, Clone)]
@@ -75,6 +75,21 @@ fn free_file(log: &ChatLog, number: u64, now: Timestamp) -> Result<(String, File
     }
 }
 
+/// The deltas that take a message out of the context window, last ones first.
+fn forget_message(log: &ChatLog, id: Option<&str>) -> Vec<Delta> {
+    let (window, member) = ("context_window", "included_messages");
+    let list =
+        log.head().value_at(&[window, member]).filter(|list| list.kind() == ValueKind::Array);
+    let list = list.map(|list| list.children()).unwrap_or_default();
+    let is_gone = |tree: &JsonTree| id.is_some() && tree.string_at::<&str>(&[]).as_deref() == id;
+    let gone = list.into_iter().rev().filter(|(_, tree)| is_gone(tree));
+    gone.map(|(at, tree)| {
+        let delta = Delta::delete(DeltaPath::array([window, member, at.as_str()]));
+        Delta { previous: Some(tree), ..delta }
+    })
+    .collect()
+}
+
 impl ChatWriter {
     /// The snapshots that belong to the message at a place: their places, and their ids.
     fn snapshots_of(&self, place: u64) -> Result<Vec<(u64, Option<String>)>, ChatError> {
@@ -117,7 +132,7 @@ impl ChatWriter {
     /// Moves a message to the trash, with its marks.
     pub fn delete(&mut self, number: u64, now: Timestamp) -> Result<DiscardedMessage, ChatError> {
         let message = self.log.message(number)?;
-        let (marks, edits) = marks_of(&self.log, number)?;
+        let (marks, mut edits) = marks_of(&self.log, number)?;
         let snapshots = self.snapshots_of(message.place)?;
         let before = match number {
             1 => None,
@@ -126,6 +141,7 @@ impl ChatWriter {
         let id = before.as_ref().and_then(|before| before.id());
         let to = (before.map_or(0, |before| before.place), id.as_deref());
         let mut ops = self.give_snapshots(&snapshots, to);
+        edits.extend(forget_message(&self.log, message.id().as_deref()));
         if !edits.is_empty() {
             ops.push(JournalOp::Head { edits });
         }
