@@ -39,6 +39,28 @@
 /** @typedef {{ id: string, kind: string, name: string, description: string, turn: number }} Mark */
 /** @typedef {{ id: string, from: number | null, turns: number, updated: string | null, title: string }} Branch */
 /** @typedef {import('./state_tree.js').Change} Change */
+/**
+ * @typedef {object} Hit
+ * @property {string} key
+ * @property {string} title
+ * @property {number} turn
+ * @property {string | null} time
+ * @property {string} speaker
+ * @property {string} kind
+ * @property {string} snippet
+ * @property {{ start: number, end: number }[]} highlights
+ */
+/**
+ * @typedef {object} Usage
+ * @property {string} group
+ * @property {number} sessions
+ * @property {number} answers
+ * @property {number} input
+ * @property {number} output
+ * @property {number} cache_read
+ * @property {number | null} cost
+ */
+/** @typedef {{ file: string, line: number | null, code: string, message: string, repair: string }} Finding */
 
 /** A request that failed. Its code is one of the line protocol. */
 export class Problem extends Error {
@@ -131,6 +153,12 @@ export const api = {
   fork: (key, turn) => call('POST', `${at(key)}/fork`, { body: { turn } }),
   /** @param {string} key @param {string} name @param {number} turn */
   mark: (key, name, turn) => call('POST', `${at(key)}/marks`, { body: { name, turn } }),
+  /** @param {Record<string, any>} query @param {AbortSignal} signal @returns {Promise<{ hits: Hit[], more: boolean, similar: boolean, warnings: string[] }>} */
+  search: (query, signal) => call('GET', '/search', { query, signal }),
+  /** @param {string} by @returns {Promise<{ sessions: number, recorded: number, groups: Usage[], warnings: string[] }>} */
+  stats: by => call('GET', '/stats', { query: { by } }),
+  /** @param {string} key @returns {Promise<{ files: number, records: number, findings: Finding[], more: boolean }>} */
+  check: key => call('GET', `${at(key)}/check`),
   /** @param {string} key @returns {Promise<{ trashed: string | null }>} */
   trash: key => call('POST', `${at(key)}/trash`, { body: {} }),
   /** @param {string} key @param {boolean} pinned */

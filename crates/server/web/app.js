@@ -1,11 +1,14 @@
 // The app: routes, theme, global keys, live updates.
 //
-// `#/` is the list, `#/session/KEY` and `#/session/KEY/turn/N` a session, `#/compare/KEY/KEY` two of them.
+// `#/` is the list, `#/session/KEY` and `#/session/KEY/turn/N` a session, `#/compare/KEY/KEY` two of them, `#/search/TEXT` a
+// search, `#/stats` the costs, and `#/check/KEY` the findings of a session.
 
 import { explain, Problem } from './api.js';
+import { showFindings, showStats } from './care_view.js';
 import { showComparison } from './compare_view.js';
 import { announce, fill, h } from './dom.js';
 import { listen, openHelp, openPalette, promptDialog, setCommands } from './keys.js';
+import { showSearch } from './search_view.js';
 import { sessionLink, showSession } from './session_view.js';
 import { showSessions } from './sessions_view.js';
 
@@ -26,6 +29,10 @@ function go(hash) {
 /** @param {string[]} parts */
 async function makeView(parts) {
   const [name, one, , two] = parts;
+  follow(name === 'session' && one ? `/api/v1/sessions/${encodeURIComponent(one)}/events` : '/api/v1/events');
+  if (name === 'search') return showSearch(main, one ?? '');
+  if (name === 'stats') return showStats(main, one ?? 'day');
+  if (name === 'check' && one) return showFindings(main, one);
   if (name === 'session' && one) return showSession(main, one, two === undefined ? null : Number(two), go);
   if (name === 'compare' && one && parts[2]) return showComparison(main, one, parts[2]);
   return showSessions(main, key => go(sessionLink(key)));
@@ -38,7 +45,10 @@ async function show() {
   view = null;
   setCommands('view', []);
   const parts = location.hash.replace(/^#\/?/, '').split('/').map(decodeURIComponent).filter(Boolean);
-  document.querySelector('nav a')?.toggleAttribute('aria-current', parts.length === 0);
+  for (const link of document.querySelectorAll('nav a')) {
+    const name = link.getAttribute('href')?.slice(2) ?? '';
+    if (name === (parts[0] ?? '')) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
+  }
   try {
     const made = await makeView(parts);
     if (mine === visit) view = made; else made.close();
@@ -71,9 +81,22 @@ async function compare() {
   if (other) go(`#/compare/${parts[2]}/${encodeURIComponent(other)}`);
 }
 
-/** Refreshes the view when a session changes; the browser reconnects by itself. */
-function follow() {
-  const events = new EventSource('/api/v1/events');
+function check() {
+  const [, name, key] = location.hash.split('/');
+  if (name === 'session') go(`#/check/${key}`); else announce('Open a session first.');
+}
+
+/** @type {EventSource | null} */
+let events = null;
+
+/**
+ * Refreshes the view when something changes. The browser reconnects by itself, and the server sends what was missed.
+ *
+ * @param {string} path
+ */
+function follow(path) {
+  events?.close();
+  events = new EventSource(path);
   let timer = 0;
   const changed = () => {
     clearTimeout(timer);
@@ -81,13 +104,16 @@ function follow() {
   };
   events.onopen = () => { live.textContent = 'live'; live.classList.remove('off'); };
   events.onerror = () => { live.textContent = 'not connected'; live.classList.add('off'); };
-  for (const name of ['message', 'entries', 'session', 'sessions', 'state']) events.addEventListener(name, changed);
+  for (const name of ['turn', 'reset', 'removed', 'session', 'added', 'changed']) events.addEventListener(name, changed);
 }
 
 applyTheme();
 listen();
 setCommands('global', [
   { name: 'All sessions', key: 'h', run: () => go('#/') },
+  { name: 'Search in all sessions', key: 's', run: () => go('#/search') },
+  { name: 'Tokens and costs', run: () => go('#/stats') },
+  { name: 'Check this session', run: check },
   { name: 'Compare with another session', key: 'c', run: compare },
   { name: 'Change the theme', key: 't', run: nextTheme },
   { name: 'Keyboard shortcuts', key: '?', run: openHelp },
@@ -96,5 +122,4 @@ document.getElementById('palette')?.addEventListener('click', openPalette);
 document.getElementById('theme')?.addEventListener('click', nextTheme);
 document.getElementById('help')?.addEventListener('click', openHelp);
 addEventListener('hashchange', show);
-follow();
 show();
