@@ -5,3 +5,4 @@ mod client;
 mod live;
 mod mcp;
 mod safety;
+mod web;
