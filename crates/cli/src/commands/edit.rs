@@ -3,7 +3,7 @@
 use everturn::format::Operation;
 use everturn::model::Revision;
 
-use super::Context;
+use super::{Context, linggen};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -11,25 +11,28 @@ use crate::report::report_outcome;
 use crate::sessions::resolve_turn;
 use crate::{input, settings};
 
-/// Edit, delete or restore a message of a chat log
+/// Edit, delete or restore a message of a chat log, or set the title of a session
 ///
 /// The new text is read from stdin, and the old text is kept in the message's history. A deleted
-/// message is moved to the trash with its marks; --restore restores it.
+/// message is moved to the trash with its marks; --restore restores it. Only Linggen's sessions have a
+/// title that can be set.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn edit tale 12 < corrected.txt
   everturn edit tale msg-012 --delete
   everturn edit tale --restore 20260101T100000Z-12
+  everturn edit sess-1700000000-abc12345 --title 'Fix login bug'
 
 Output with --json:
   {"session":"tale","turn":40,"id":"msg-012"}
-  where turn is the last turn; after --delete, id is the name in the trash"#)]
+  where turn is the last turn; after --delete, id is the name in the trash
+  with --title: {"session":"sess-…","title":"Fix login bug"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
     /// The message: its number, its ID, or a mark
-    #[arg(required_unless_present = "restore")]
+    #[arg(required_unless_present_any = ["restore", "title"])]
     message: Option<String>,
 
     /// Move the message to the trash
@@ -39,6 +42,10 @@ pub(crate) struct Args {
     /// Restore a deleted message, by its name in the trash
     #[arg(long, value_name = "NAME", conflicts_with = "message")]
     restore: Option<String>,
+
+    /// Set the title of the session
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["message", "delete", "restore"])]
+    title: Option<String>,
 }
 
 /// Reads text from stdin, without the final newline.
@@ -77,6 +84,9 @@ pub(super) fn revise(
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    if let Some(title) = &args.title {
+        return linggen::session::rename(context, &args.session, title);
+    }
     let restore = args.restore.clone();
     let delete = args.delete;
     revise(context, &args.session, args.message.as_deref(), |turn| match restore {

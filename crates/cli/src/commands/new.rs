@@ -200,15 +200,15 @@ impl Args {
         let mut options = self.options()?;
         let is_linggen = layout == everturn::linggen::FORMAT;
         if self.project.is_some() || (is_linggen && fields.value_at(&["project"]).is_none()) {
-            let project = linggen::project_path(self.project.as_deref())?;
+            let project = linggen::existing_project_path(self.project.as_deref())?;
             options.push((everturn::linggen::FORMAT, "project", project.as_str().into()));
         }
         if let Some(title) = &self.title {
-            let of = match layout {
-                layout if is_linggen || layout == campaign::FORMAT => layout.name(),
-                _ => chatlog::FORMAT.name(),
+            let titled = [everturn::linggen::FORMAT, campaign::FORMAT, chatlog::FORMAT];
+            let Some(of) = titled.into_iter().find(|of| layout == *of) else {
+                let what = format!("a {} session has no title of its own", layout.name());
+                return Err(Error::new(Exit::Request, what).hint("omit --title"));
             };
-            let of = format::find(of).unwrap_or(chatlog::FORMAT);
             options.push((of, "title", title.as_str().into()));
         }
         if layout == everturn::codelia::FORMAT {

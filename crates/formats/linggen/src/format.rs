@@ -15,7 +15,7 @@ use super::error::LinggenError;
 use super::paths::{SessionFile, session_time};
 use super::project::{about, open_project, read_project};
 use super::repair as fix;
-use super::session::{Session, SessionLocation, SessionMeta, last_time, sessions};
+use super::session::{Session, SessionLocation, SessionMeta, last_change, sessions};
 use super::writer::{LinggenWriter, NewLinggenSession};
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
@@ -103,7 +103,7 @@ impl SessionFormat for LinggenFormat {
             layout: NAME,
             title: title.unwrap_or_else(|| place.id.clone()),
             created,
-            updated: session.updated()?.or(created),
+            updated: session.updated()?,
             status: "active".to_owned(),
             turns,
             parent,
@@ -187,10 +187,13 @@ impl BulkListing for LinggenFormat {
             let file = SessionFile::Messages.of(&place.path);
             let told = match created {
                 None => FORMAT.summary(store, &place),
-                Some(_) => last_time(store, &file).map_err(SessionError::from).map(|updated| {
-                    let summary = SessionSummary::new(&place, NAME, "active");
-                    SessionSummary { created, updated: updated.or(created), ..summary }
-                }),
+                Some(_) => {
+                    let updated = last_change(store, &file, created).map_err(SessionError::from);
+                    updated.map(|updated| {
+                        let summary = SessionSummary::new(&place, NAME, "active");
+                        SessionSummary { created, updated, ..summary }
+                    })
+                }
             };
             told.unwrap_or_else(|error| FORMAT.unreadable_summary(&place, &error))
         };

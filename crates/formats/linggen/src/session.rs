@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::document::JsonDocument;
@@ -16,6 +16,9 @@ use super::yaml::YamlDocument;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, read_optional};
+
+/// How much later than its last message a log was written at most, if it was not changed otherwise.
+const AGREEMENT: SignedDuration = SignedDuration::from_secs(2);
 
 /// The location of a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -272,9 +275,9 @@ impl Session {
         Ok(None)
     }
 
-    /// The time of the last message.
+    /// The time of the last change.
     pub fn updated(&self) -> Result<Option<Timestamp>, LinggenError> {
-        last_time(&self.store, &self.file(SessionFile::Messages))
+        last_change(&self.store, &self.file(SessionFile::Messages), self.created()?)
     }
 
     /// The title to use if the metadata has none.
@@ -302,16 +305,34 @@ impl Session {
 }
 
 /// The time of the last message in a file that has one.
-pub(crate) fn last_time(
-    store: &Arc<dyn Store>,
-    file: &FilePath,
-) -> Result<Option<Timestamp>, LinggenError> {
+fn last_time(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Timestamp>, LinggenError> {
     for row in MessageReader::backward(store, file)? {
         if let Some(time) = row?.time() {
             return Ok(Some(time));
         }
     }
     Ok(None)
+}
+
+/// The time of the last change: that of the last message, or else of the creation. Both are whole seconds, so the time of
+/// the file is used where it agrees with them.
+pub(crate) fn last_change(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+    created: Option<Timestamp>,
+) -> Result<Option<Timestamp>, LinggenError> {
+    let Some(time) = last_time(store, file)?.or(created) else { return Ok(None) };
+    let modified = store.stat(file)?.and_then(|stat| stat.modified_since_epoch());
+    let modified = modified.and_then(|since| {
+        let seconds = i64::try_from(since.as_secs()).ok()?;
+        Timestamp::new(seconds, i32::try_from(since.subsec_nanos()).ok()?).ok()
+    });
+    // A message gets its time before it is written.
+    let agrees = |modified: &Timestamp| {
+        let later = modified.duration_since(time);
+        !later.is_negative() && later < AGREEMENT
+    };
+    Ok(Some(modified.filter(agrees).unwrap_or(time)))
 }
 
 /// The text of a message, if it is from the user.
