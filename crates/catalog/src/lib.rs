@@ -101,7 +101,7 @@ impl Catalog {
                 found.failed.push((number, error));
             }
         }
-        source::newest_first(&mut found.sessions);
+        source::newest_first(sources, &mut found.sessions);
         found
     }
 
@@ -131,7 +131,7 @@ impl Catalog {
     /// Completes summaries that were derived from file names alone.
     pub fn complete_summaries(&self, sources: &[SessionSource], sessions: &mut [CatalogSession]) {
         summaries::complete_summaries(sources, sessions);
-        source::newest_first(sessions);
+        source::newest_first(sources, sessions);
     }
 
     /// Brings the index up to date with these sessions. Does nothing if another process is updating it, and reports

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::finding::Finding;
-use everturn::format::{SessionError, SessionFormat};
+use everturn::format::{SessionError, SessionFormat, sort_newest_first};
 use everturn::model::{SessionRef, SessionSummary};
 use everturn::names::FilePath;
 use everturn::store::Store;
@@ -136,9 +136,13 @@ fn is_at(path: &Path, root: &Path, place: &Path) -> bool {
 }
 
 /// Sorts sessions, most recently changed first.
-pub(crate) fn newest_first(sessions: &mut [CatalogSession]) {
-    sessions.sort_by(|a, b| {
-        let key = |session: &CatalogSession| session.summary.updated;
-        key(b).cmp(&key(a)).then_with(|| a.summary.session.cmp(&b.summary.session))
-    });
+pub(crate) fn newest_first(sources: &[SessionSource], sessions: &mut [CatalogSession]) {
+    sort_newest_first(
+        sessions,
+        |session| &session.summary,
+        |session| {
+            let source = sources.get(session.source)?;
+            Some((source.layout(session.summary.layout)?, Arc::clone(&source.store)))
+        },
+    );
 }

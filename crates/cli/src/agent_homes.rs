@@ -12,9 +12,7 @@ use everturn::format::{self, SessionFormat};
 use everturn::home::{self, HomeDirs, HomeLayout, ProgramDirs};
 use everturn::linggen;
 use everturn::names::{FilePath, NameError};
-use everturn::store::{
-    Durability, FileMode, FileStore, Fingerprint, Precondition, Step, Store, StoreError,
-};
+use everturn::store::{Durability, FileStore, Fingerprint, Precondition, Step, Store, StoreError};
 use everturn::vault::{self, Secret, SecretsError, Vault, VaultFormat};
 use serde_json::Value;
 
@@ -287,7 +285,7 @@ impl AgentHome {
         let writer = retry_while_busy(WAIT, || store.lock(std::slice::from_ref(&name)))?;
         let expect = before
             .map_or(Precondition::Absent, |bytes| Precondition::Content(Fingerprint::of(bytes)));
-        let step = Step::Replace { file: name, expect, bytes, mode: FileMode::Default };
+        let step = Step::replace_expecting(name, expect, bytes);
         writer.commit(vec![step], Durability::Synced)?;
         writer.release()?;
         outside::wipe(&store);

@@ -59,6 +59,7 @@ fn execute(arguments: Arguments) -> Result<Exit, EarlyExit> {
         json: globals.json,
         out: Output::stdout(),
     };
+    context.remember_options();
     let exit = match command {
         Some(command) => command.run(&mut context)?,
         None => overview::run(&mut context)?,

@@ -16,14 +16,19 @@ Examples:
   everturn show latest
   everturn help append";
 
+const ABOUT: &str = "\
+Keep, check and repair AI sessions on disk
+
+Everturn stores every turn of an AI session or an AI-run game in plain JSON and
+JSONL files. After a crash or a power cut, a turn is stored completely or not
+at all.";
+
 /// Keep, check and repair AI sessions on disk
-///
-/// Everturn stores every turn of an AI session or an AI-run game in plain JSON and JSONL files.
-/// Writes are atomic: after a crash or a power cut, a turn is stored completely or not at all.
 #[derive(Debug, Parser)]
 #[command(
     name = "everturn",
     version,
+    long_about = ABOUT,
     after_help = EXAMPLES,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit::table()),
     subcommand_value_name = "COMMAND",
@@ -101,10 +106,32 @@ fn grouped_command() -> clap::Command {
         groups.len() - 1,
         &format!("  {literal}{:<12}{literal:#} Print the help of a command\n", "help"),
     );
-    let options = format!("{header}Options:{header:#}\n{{options}}");
-    command.help_template(format!(
+    let options = option_lines(&command);
+    let closing = format!("{EXAMPLES}\n\n{}", exit::summary());
+    command.after_long_help(closing).help_template(format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{options}{{after-help}}"
     ))
+}
+
+/// Returns the global options, one per line. The help of a command lists their values.
+fn option_lines(command: &clap::Command) -> String {
+    let header = *command.get_styles().get_header();
+    let literal = *command.get_styles().get_literal();
+    let mut lines = format!("{header}Options:{header:#}\n");
+    for argument in command.get_arguments() {
+        let Some(long) = argument.get_long() else { continue };
+        let takes_value = argument.get_action().takes_values();
+        let value = argument.get_value_names().and_then(<[_]>::first).filter(|_| takes_value);
+        let value = value.map(|value| format!(" {value}")).unwrap_or_default();
+        let about = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let about = about.split([':', ';']).next().unwrap_or_default();
+        let name = format!("--{long}{value}");
+        lines.push_str(&format!("      {literal}{name:<15}{literal:#} {about}\n"));
+    }
+    let (help, version) = ("-h, --help", "-V, --version");
+    lines.push_str(&format!("  {literal}{help:<19}{literal:#} Print help\n"));
+    lines.push_str(&format!("  {literal}{version:<19}{literal:#} Print the version\n"));
+    lines
 }
 
 #[cfg(test)]
@@ -114,6 +141,26 @@ mod tests {
     #[test]
     fn the_declaration_of_the_command_line_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_fits_on_two_screens() {
+        let words = ["everturn", "--help"].map(OsString::from);
+        let shown = Arguments::parse_words(&words).unwrap_err().to_string();
+        let wide: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty(), "{wide:#?}");
+        let lines = shown.lines().count();
+        assert!(lines <= 2 * 50, "{lines} lines\n{shown}");
+    }
+
+    #[test]
+    fn every_command_is_in_the_help_or_an_old_spelling() {
+        let command = Arguments::command();
+        let grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        for subcommand in command.get_subcommands() {
+            assert!(grouped.contains(&subcommand.get_name()), "{}", subcommand.get_name());
+        }
     }
 
     #[test]

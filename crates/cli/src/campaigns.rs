@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use everturn::campaign::{self, Campaign, CampaignError, CampaignWriter};
-use everturn::format::SessionError;
+use everturn::campaign::{Campaign, CampaignError, CampaignWriter};
+use everturn::format::{Feature, SessionError};
 use everturn::names::SessionId;
 use everturn::store::snapshot;
 
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::findings::print_findings;
@@ -23,9 +23,9 @@ impl From<CampaignError> for Error {
 
 /// Returns the ID of a session that must be a campaign.
 fn campaign_id(found: &FoundSession) -> Result<SessionId, Error> {
-    if found.layout != campaign::FORMAT {
+    if !found.layout.has(Feature::CampaignRules) {
         let what = format!("{} is not a campaign but a {}", found.place.id, found.layout.name());
-        return Err(Error::new(Exit::Request, what).hint("everturn ls --layout campaign"));
+        return Err(Error::new(Exit::Request, what).hint(next_command("ls --layout campaign")));
     }
     Ok(SessionId::parse(&found.place.id)?)
 }

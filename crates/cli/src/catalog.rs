@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use everturn::format;
+use everturn::format::{self, SessionFormat};
 use everturn::store::{StoreError, quarantine_dir};
 use everturn_catalog::{
     Catalog, CatalogError, CatalogListing, CatalogSession, ClearedCatalog, SessionSource,
@@ -89,6 +89,20 @@ pub(crate) fn collection(context: &Context) -> Result<SourceCollection, Error> {
         roots: opened.into_iter().map(|(source, root)| (source.name, root)).collect(),
         is_incomplete: false,
     })
+}
+
+/// Returns the sessions of one format in a root, most recently changed first.
+pub(crate) fn sessions_in(
+    root: &OpenRoot,
+    format: &'static dyn SessionFormat,
+) -> Result<Vec<CatalogSession>, Error> {
+    let source = SessionSource::new(&root.path, root.store(), vec![format]);
+    let mut catalog = Catalog::new(directory().as_deref());
+    let mut listed = catalog.sessions(&[source], SummaryDetail::All, settings::clock());
+    match listed.failed.pop() {
+        Some((_, error)) => Err(error.into()),
+        None => Ok(listed.sessions),
+    }
 }
 
 impl SourceCollection {

@@ -153,6 +153,7 @@ registry! {
     "Agent homes" {
         Codelia => codelia,
         Linggen => linggen,
+        #[command(hide = true)]
         Run => run,
         #[command(hide = true)]
         Project => project,

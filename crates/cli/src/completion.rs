@@ -9,9 +9,8 @@ use std::path::PathBuf;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use everturn::campaign;
 use everturn::codelia::{self, CodeliaHome, RunLogs};
-use everturn::format::SessionFormat;
+use everturn::format::{self, Feature, SessionFormat};
 use everturn::linggen::{self, SpecKind, projects, run_ids};
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
@@ -95,7 +94,10 @@ type CompletionSource = fn(&Context, &str) -> Vec<CompletionCandidate>;
 const OFFERS: [(&str, CompletionSource); 12] = [
     ("SESSION", |context, word| sessions(context, word, |_| true)),
     ("CAMPAIGN", |context, word| {
-        sessions(context, word, |one| one.summary.layout == campaign::FORMAT.name())
+        sessions(context, word, |one| {
+            let format = format::find(one.summary.layout);
+            format.is_some_and(|format| format.has(Feature::CampaignRules))
+        })
     }),
     ("ARCHIVE", |context, word| sessions(context, word, |one| one.summary.status == "archived")),
     ("TRASHED", |context, _| trashed(context)),

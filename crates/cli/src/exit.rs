@@ -67,7 +67,24 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Returns the codes and their meanings, one per line, for the help text and the manual page.
+/// Returns the codes and their meanings in a few lines, for the help text.
+pub(crate) fn summary() -> String {
+    let mut text = "Exit status:".to_owned();
+    let mut width = text.len();
+    for exit in Exit::ALL {
+        let end = if exit == Exit::Internal { "." } else { ";" };
+        let part = format!(" {} {}{end}", exit.code(), exit.meaning());
+        if width + part.len() > 80 {
+            text.push_str("\n ");
+            width = 1;
+        }
+        width += part.len();
+        text.push_str(&part);
+    }
+    text
+}
+
+/// Returns the codes and their meanings, one per line, for the manual page.
 pub(crate) fn table() -> String {
     let lines = Exit::ALL.map(|exit| format!("  {:<4}{}", exit.code(), exit.meaning()));
     format!("Exit status:\n{}", lines.join("\n"))

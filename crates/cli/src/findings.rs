@@ -8,6 +8,7 @@ use everturn::model::SessionRef;
 use everturn::quarantine;
 use everturn::store::{Store, failed_opens, quarantine_dir};
 
+use crate::context::{next_command, shell_word};
 use crate::exit::Exit;
 use crate::output::{Output, count_noun};
 
@@ -44,7 +45,8 @@ pub(crate) fn quarantine_line(
         Ok(0) => None,
         Ok(count) => {
             let pieces = count_noun(count, "content", "contents");
-            Some(format!("{id}: {pieces} in the quarantine, not shown; see: everturn check {id}"))
+            let check = next_command(&format!("check {}", shell_word(id)));
+            Some(format!("{id}: {pieces} in the quarantine, not shown; see: {check}"))
         }
         Err(error) => Some(format!("{id}: the quarantine cannot be read: {}", error_chain(&error))),
     }

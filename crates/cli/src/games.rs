@@ -6,6 +6,7 @@ use std::sync::Arc;
 use everturn::game::GameError;
 use everturn::store::{FileStore, Store};
 
+use crate::context::next_command;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -17,7 +18,7 @@ impl From<GameError> for Error {
             GameError::Store(error) => error.into(),
             GameError::Name(error) => error.into(),
             GameError::Damaged { .. } => Error::new(Exit::Damaged, error.to_string())
-                .hint("everturn check, then everturn repair"),
+                .hint(format!("find the damage with: {}", next_command("check"))),
             other => Error::new(Exit::Request, other.to_string()),
         }
     }

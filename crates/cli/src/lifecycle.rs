@@ -5,7 +5,7 @@ use std::time::Duration;
 use everturn::archive::PackProgress as Bytes;
 use everturn::format::{Operation, Transition};
 
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::json::JsonObject;
@@ -63,7 +63,7 @@ pub(crate) fn transition_within(
     }
     context.out.flush()?;
     if let Some(name) = &staged.trashed {
-        let restore = context.next_command(&format!("restore {name}"));
+        let restore = next_command(&format!("restore {name}"));
         Output::status(&format!("moved to trash; undo with: {restore}"));
     }
     if let Some(deferred_error) = &staged.deferred_error {

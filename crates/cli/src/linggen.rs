@@ -12,7 +12,7 @@ use everturn::linggen::{
     FORMAT, LinggenError, Mission, Project, ProjectPath, find_project, open_project,
 };
 
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::open_root::OpenRoot;
@@ -25,7 +25,7 @@ const WAIT: Duration = Duration::from_secs(5);
 impl From<LinggenError> for Error {
     fn from(error: LinggenError) -> Error {
         let hint = match &error {
-            LinggenError::NoProject { .. } => Some("everturn linggen project list"),
+            LinggenError::NoProject { .. } => Some(next_command("linggen project list")),
             _ => None,
         };
         let error = Error::from(SessionError::from(error));

@@ -13,7 +13,7 @@ use everturn::format::{
 use everturn::model::{Mark, SessionRef};
 
 use crate::agent_homes;
-use crate::context::Context;
+use crate::context::{Context, next_command, shell_word};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::findings::{print_findings, quarantine_line};
@@ -35,7 +35,11 @@ pub(crate) const MOVE_TRIES: usize = 10;
 
 /// Resolves a turn: its number, the ID of an entry, the ID or name of a mark, or the ID of a scene, which means its first
 /// turn.
-pub(crate) fn resolve_turn(reader: &dyn SessionReader, name: &str) -> Result<u64, Error> {
+pub(crate) fn resolve_turn(
+    found: &FoundSession,
+    reader: &dyn SessionReader,
+    name: &str,
+) -> Result<u64, Error> {
     if let Ok(number) = name.parse::<u64>() {
         return Ok(number);
     }
@@ -57,7 +61,13 @@ pub(crate) fn resolve_turn(reader: &dyn SessionReader, name: &str) -> Result<u64
         0 | 1 => format!("there is no turn, entry, mark or scene {name:?}"),
         count => format!("{name:?} is the name of {count} marks"),
     };
-    Err(Error::new(Exit::Request, what).hint("everturn show SESSION --toc lists marks and scenes"))
+    let list = next_command(&format!("show {} --toc", shell_word(&found.place.id)));
+    Err(Error::new(Exit::Request, what).hint(format!("list marks and scenes with: {list}")))
+}
+
+/// Returns the hint for an unknown mark.
+pub(crate) fn marks_hint(id: &str) -> String {
+    format!("list the marks with: {}", next_command(&format!("mark list {}", shell_word(id))))
 }
 
 impl FoundSession {
@@ -110,7 +120,8 @@ impl FoundSession {
     pub(crate) fn failed(&self, error: SessionError) -> Error {
         let damaged = matches!(error, SessionError::Damaged { .. });
         let error = Error::from(error);
-        let check = || format!("everturn check {}", self.root.shown(&self.place.path));
+        let path = self.root.shown(&self.place.path);
+        let check = || format!("everturn check {}", shell_word(&path));
         if damaged { error.hint(check()) } else { error }
     }
 }
@@ -185,7 +196,7 @@ impl Context {
         let Some(branch) = branch else { return Ok((found, reader)) };
         let along = reader.open_branch(branch).map_err(|error| {
             let list = format!("branches {name}");
-            found.failed(error).hint(self.next_command(&list))
+            found.failed(error).hint(next_command(&list))
         })?;
         Ok((found, along))
     }

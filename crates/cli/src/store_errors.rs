@@ -9,6 +9,7 @@ use everturn::format::SessionError;
 use everturn::names::NameError;
 use everturn::store::{FileStore, Options, StoreError};
 
+use crate::context::next_command;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::{progress, recovered, settings};
@@ -95,11 +96,12 @@ impl From<SessionError> for Error {
                 let refused = Error::new(Exit::Request, error.to_string());
                 match (status.as_str(), wanted) {
                     ("active" | "paused", "completed") => {
-                        refused.hint(format!("everturn complete {id}"))
+                        refused.hint(next_command(&format!("complete {id}")))
                     }
-                    ("paused", _) => refused.hint(format!("everturn resume {id}")),
+                    ("paused", _) => refused.hint(next_command(&format!("resume {id}"))),
                     ("completed", _) => {
-                        refused.hint(format!("continue in a new session with: everturn fork {id}"))
+                        let fork = next_command(&format!("fork {id}"));
+                        refused.hint(format!("continue in a new session with: {fork}"))
                     }
                     _ => refused,
                 }

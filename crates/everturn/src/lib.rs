@@ -3,11 +3,10 @@
 //! ```
 //! # let dir = tempfile::tempdir()?;
 //! # std::env::set_current_dir(&dir)?;
-//! use everturn::Root;
-//! use everturn::game::{Game, Turn};
+//! use everturn::{Root, game::{Game, Turn}};
 //!
 //! let root = Root::open_or_create("saves")?;
-//! let mut game = Game::open_or_create(&root, "demo")?;
+//! let mut game: Game = root.open_or_create("demo")?;
 //! game.append(Turn::by("player").narrate("You go in.").set("world.npcs.luna.trust", 5))?;
 //!
 //! let trust: u32 = game.state_at(1)?.get("world.npcs.luna.trust")?;
@@ -20,10 +19,10 @@
 //!
 //! A [`Root`] is a directory of sessions. A [`Session`] is one of them: `game::Game`, `campaign::CampaignSession`,
 //! `chatlog::ChatSession`, `codelia::CodeliaSession` and `linggen::LinggenSession` are sessions of one format, and an
-//! [`AnySession`] is whatever [`Root::find`] finds. When [`append`](Session::append_json) returns, the turn survives a
+//! [`AnySession`] is whatever [`RootSessions::find`] finds. When [`append`](Session::append_json) returns, the turn survives a
 //! crash of the program and a power cut. [`Error::kind`] says what a caller can do about an [`Error`].
 //!
-//! A session appends, undoes, rewinds and forks, and reads entries, states, changes, marks and branches. The crate
+//! A session appends, undoes, rewinds and forks, and reads entries, states, changes, marks, branches and forks. The crate
 //! `everturn-export` adds `session.export(format, &mut file)` with its trait `ExportSession`, for text, Markdown, HTML, PDF
 //! and JSON.
 //!
@@ -61,7 +60,7 @@ pub use everturn_session::model::{
     AppendOutcome, Entry, EntryKind, ForkOptions, ForkOutcome, Mark, MarkKind, NewMark, NewSession,
     SessionBranch, SessionRef, SessionSummary, StateChange, TransitionOutcome,
 };
-pub use root::{Root, RootBuilder};
+pub use root::{Root, RootBuilder, RootSessions};
 pub use session::{AnyFormat, AnySession, Changes, Entries, FormatTag, Session, TypedState};
 
 pub use everturn_archive as archive;

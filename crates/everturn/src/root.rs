@@ -1,37 +1,53 @@
-//! [`Root`] is a directory of sessions. It finds, creates and opens them.
+//! [`Root`] is a directory of sessions; [`RootSessions`] finds, creates and opens them.
 
 use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 use everturn_maintenance::registry;
-use everturn_session::format::SessionFormat;
+use everturn_session::format::{SessionFormat, sort_newest_first};
 use everturn_session::model::{SessionRef, SessionSummary};
 use everturn_store::disk::{Disk, RealDisk};
 use everturn_store::{FileStore, LockOwner, Options, Store};
 use jiff::Timestamp;
 
 use crate::error::Error;
-use crate::session::AnySession;
+use crate::session::{AnySession, FormatTag, Session};
 
 type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// A directory of sessions, open for reading and writing. Cloning it is cheap.
 ///
+/// `Root` opens the directory; [`RootSessions`], to which it dereferences, finds, creates and opens the sessions in it.
 /// Any number of processes may have the same directory open. Each session has one writer at a time.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Root {
+    sessions: RootSessions,
+}
+
+impl Deref for Root {
+    type Target = RootSessions;
+
+    fn deref(&self) -> &RootSessions {
+        &self.sessions
+    }
+}
+
+/// The sessions of a [`Root`].
+#[derive(Clone)]
+pub struct RootSessions {
     path: PathBuf,
     store: Arc<dyn Store>,
     files: FileStore,
     clock: Clock,
 }
 
-impl fmt::Debug for Root {
+impl fmt::Debug for RootSessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Root").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("RootSessions").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -72,7 +88,8 @@ impl RootBuilder {
     #[must_use]
     pub fn with_store(self, path: impl AsRef<Path>, files: FileStore) -> Root {
         let store: Arc<dyn Store> = Arc::new(files.clone());
-        Root { path: path.as_ref().to_owned(), store, files, clock: self.clock }
+        let path = path.as_ref().to_owned();
+        Root { sessions: RootSessions { path, store, files, clock: self.clock } }
     }
 
     /// Opens an existing directory for reading: nothing is ever written.
@@ -111,6 +128,32 @@ impl Root {
         RootBuilder { clock: Arc::new(Timestamp::now), owner: None }
     }
 
+    /// Closes the root. Dropping it does the same, but ignores errors.
+    pub fn close(self) -> Result<(), Error> {
+        self.checkpoint()
+    }
+}
+
+impl RootSessions {
+    /// Creates a session. Fails if the ID is taken.
+    pub fn create<F: FormatTag>(&self, id: &str) -> Result<Session<F>, Error> {
+        Session::create(&self.root(), id)
+    }
+
+    /// Opens a session by its ID, its path below the root, or `latest`.
+    pub fn open<F: FormatTag>(&self, name: &str) -> Result<Session<F>, Error> {
+        Session::open(&self.root(), name)
+    }
+
+    /// Opens a session, and creates it if it does not exist.
+    pub fn open_or_create<F: FormatTag>(&self, id: &str) -> Result<Session<F>, Error> {
+        Session::open_or_create(&self.root(), id)
+    }
+
+    fn root(&self) -> Root {
+        Root { sessions: self.clone() }
+    }
+
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -129,7 +172,7 @@ impl Root {
         (self.clock)()
     }
 
-    /// The sessions of every format, most recently changed first. [`Root::list`] also returns what could not be read.
+    /// The sessions of every format, most recently changed first. [`RootSessions::list`] also returns what could not be read.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
         Ok(self.list()?.0)
     }
@@ -142,19 +185,23 @@ impl Root {
             sessions.extend(found);
             findings.extend(noticed);
         }
-        sessions.sort_by_key(|found| std::cmp::Reverse(found.updated));
+        sort_newest_first(
+            &mut sessions,
+            |summary| summary,
+            |summary| Some((registry::find(summary.layout)?, Arc::clone(&self.store))),
+        );
         Ok((sessions, findings))
     }
 
     /// A session whose format and place are known already, such as one of another program.
     #[must_use]
     pub fn session_at(&self, format: &'static dyn SessionFormat, place: SessionRef) -> AnySession {
-        AnySession::at(self, format, place)
+        AnySession::at(&self.root(), format, place)
     }
 
     /// Opens a session of any format by its ID, its path below the root, or `latest`.
     pub fn find(&self, name: &str) -> Result<AnySession, Error> {
-        AnySession::open(self, name)
+        AnySession::open(&self.root(), name)
     }
 
     pub(crate) fn resolve(
@@ -205,11 +252,6 @@ impl Root {
             }
         }
         Ok(found)
-    }
-
-    /// Closes the root. Dropping it does the same, but ignores errors.
-    pub fn close(self) -> Result<(), Error> {
-        self.checkpoint()
     }
 
     pub(crate) fn checkpoint(&self) -> Result<(), Error> {

@@ -258,6 +258,19 @@ impl<F> Session<F> {
         Ok(self.reader()?.marks()?)
     }
 
+    /// The sessions that were forked from it, or set aside when it was rewound.
+    pub fn forks(&self) -> Result<Vec<SessionSummary>, Error> {
+        let store = self.root.store();
+        let mut forks = Vec::new();
+        for session in self.format.locate(store)?.sessions {
+            let summary = self.format.summary(store, &session)?;
+            if summary.parent.as_ref() == Some(&self.place.id) {
+                forks.push(summary);
+            }
+        }
+        Ok(forks)
+    }
+
     /// The branches in a session whose records form a tree. [`SessionReader::open_branch`] reads one of them.
     pub fn branches(&self) -> Result<Vec<SessionBranch>, Error> {
         Ok(self.reader()?.branches()?)

@@ -23,6 +23,36 @@ pub struct Finding {
     pub message: String,
 }
 
+impl Finding {
+    /// A finding about a whole file.
+    ///
+    /// ```
+    /// use everturn_json::finding::{Finding, FindingCode};
+    /// use everturn_json::names::FilePath;
+    ///
+    /// let file = FilePath::parse("log.jsonl")?;
+    /// let finding = Finding::new(&file, FindingCode::BadLine, "not JSON").at_line(3).at_offset(120);
+    /// assert_eq!((finding.line, finding.offset), (Some(3), Some(120)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(file: &FilePath, code: FindingCode, message: impl Into<String>) -> Finding {
+        Finding { file: file.clone(), line: None, offset: None, code, message: message.into() }
+    }
+
+    /// The same finding about a line, counted from 1.
+    #[must_use]
+    pub fn at_line(self, line: u64) -> Finding {
+        Finding { line: Some(line), ..self }
+    }
+
+    /// The same finding about an offset, counted from 0.
+    #[must_use]
+    pub fn at_offset(self, offset: u64) -> Finding {
+        Finding { offset: Some(offset), ..self }
+    }
+}
+
 macro_rules! codes {
     ($name:ident: $($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
         /// The kind of a [`Finding`]; its text is stable and documented.

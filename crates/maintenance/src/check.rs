@@ -140,8 +140,7 @@ impl FileChecker<'_> {
     }
 
     fn report_problem(&mut self, file: &FilePath, code: FindingCode, message: String) {
-        let file = file.clone();
-        self.report(Finding { file, line: None, offset: None, code, message });
+        self.report(Finding::new(file, code, message));
     }
 
     fn report_unreadable(&mut self, path: &FilePath, error: &impl ToString) {

@@ -62,7 +62,7 @@ use everturn_linggen::ProjectPath;
 use everturn_session::format::{SessionError, SessionFormat};
 use everturn_session::marks;
 use everturn_session::model::{Entry, Mark, SessionRef};
-use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError};
+use everturn_store::{Durability, Step, Store, StoreError};
 
 pub use native::NativeOptions;
 pub use plan::ConversionPlan;
@@ -231,10 +231,8 @@ impl SessionDraft {
         let values: Vec<_> = story.marks.iter().map(moved).collect();
         let bytes = marks::marks_document(&values)
             .map_err(|error| SessionError::request(error.to_string()))?;
-        let (file, expect, mode) =
-            (marks::marks_file(dir), Precondition::Absent, FileMode::Default);
         let writer = self.store.lock(std::slice::from_ref(dir))?;
-        let step = Step::Replace { file, expect, bytes, mode };
+        let step = Step::create(marks::marks_file(dir), bytes);
         writer.commit(vec![step], Durability::Synced)?;
         Ok(writer.release()?)
     }

@@ -94,8 +94,8 @@ pub fn scan_files(
         sweeper.swept.files += 1;
         if let Err(message) = sweeper.scan_file(file) {
             sweeper.swept.unreadable += 1;
-            let (file, code) = (file.clone(), FindingCode::Unreadable);
-            sweeper.listener.unreadable(Finding { file, line: None, offset: None, code, message });
+            let finding = Finding::new(file, FindingCode::Unreadable, message);
+            sweeper.listener.unreadable(finding);
         }
     }
     sweeper.swept

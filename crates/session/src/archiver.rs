@@ -8,7 +8,7 @@ use everturn_archive::{
     ArchiveError, ArchiveLimits, PackProgress, StoreFileReader, Unpacker, check, pack, verify,
 };
 use everturn_json::names::{FilePath, NameError, SessionId};
-use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
+use everturn_store::{Durability, Step, Store, StoreError, Writer};
 
 /// The result of packing or unpacking a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,8 +66,8 @@ impl Archiver<'_> {
         verify(&packed.bytes[..], &packed.contents, &how.limits)?;
         let bytes = packed.bytes.len() as u64;
         let (trashed, away) = move_to_trash(self.trash, dir)?;
-        let (expect, mode, file) = (Precondition::Absent, FileMode::Default, FilePath::clone(file));
-        let store_it = Step::Replace { file: file.clone(), expect, bytes: packed.bytes, mode };
+        let file = FilePath::clone(file);
+        let store_it = Step::create(file.clone(), packed.bytes);
         self.writer.commit(vec![store_it, away], Durability::Synced)?;
         Ok(ArchiveOutcome { file, bytes, trashed })
     }

@@ -13,6 +13,7 @@ mod editor;
 mod error;
 mod listed;
 mod reader;
+mod recent;
 mod settled;
 
 use std::fmt;
@@ -26,15 +27,16 @@ use everturn_store::{Store, StoreError, read_consistently, snapshot};
 
 pub use archived::unpack_to_memory;
 pub use capabilities::{
-    BulkListing, Capabilities, DerivedData, EditableFormat, ExportLog, ExternalSessions,
+    BulkListing, Capabilities, DerivedData, EditableFormat, ExportLog, ExternalSessions, Feature,
     FormatLifecycle, KeyedTurns, ListedSummary, Operation, RepairMode, SessionIndex, StateAdoption,
-    StoredTurn, Transition,
+    StoredTurn, TimePrecision, Transition,
 };
 pub use editor::SessionEditor;
 pub use error::SessionError;
 pub use error::error_chain;
 pub use listed::{ListedSession, open_listed};
 pub use reader::{EmptyChanges, RecordStream, SessionReader, SnapshotStream};
+pub use recent::sort_newest_first;
 pub use settled::list_settled;
 
 /// How often a list is retried if sessions are moved meanwhile.
@@ -194,13 +196,8 @@ impl dyn SessionFormat + '_ {
     #[must_use]
     pub fn unreadable_summary(&self, place: &SessionRef, error: &SessionError) -> SessionSummary {
         let mut summary = SessionSummary::new(place, self.name(), "unknown");
-        summary.findings.push(Finding {
-            file: place.path.clone(),
-            line: None,
-            offset: None,
-            code: error.finding_code(),
-            message: format!("cannot be read: {}", error_chain(error)),
-        });
+        let message = format!("cannot be read: {}", error_chain(error));
+        summary.findings.push(Finding::new(&place.path, error.finding_code(), message));
         summary
     }
 
@@ -236,7 +233,25 @@ impl dyn SessionFormat + '_ {
 
     /// The lifecycle of its sessions, or an error that names the operation.
     pub fn lifecycle(&self, operation: Operation) -> Result<&dyn FormatLifecycle, SessionError> {
-        self.capabilities().lifecycle.ok_or_else(|| self.unsupported(operation.as_str()))
+        let lifecycle = self.capabilities().lifecycle.filter(|lifecycle| match operation {
+            Operation::Transition(transition) => lifecycle.transitions().contains(&transition),
+            _ => true,
+        });
+        lifecycle.ok_or_else(|| self.unsupported(operation.as_str()))
+    }
+
+    /// Whether its sessions have something beyond the common model.
+    #[must_use]
+    pub fn has(&self, feature: Feature) -> bool {
+        self.capabilities().features.contains(&feature)
+    }
+
+    /// Returns an error if its sessions lack a feature.
+    pub fn require(&self, feature: Feature) -> Result<(), SessionError> {
+        match self.has(feature) {
+            true => Ok(()),
+            false => Err(self.unsupported(feature.as_str())),
+        }
     }
 
     /// The idempotency keys of its turns, or an error.

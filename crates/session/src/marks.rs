@@ -1,7 +1,7 @@
 //! Marks of sessions whose format cannot store them: one document in the directory of the session.
 //!
-//! `everturn.marks.json`: `{"marks": [{"id", "kind", "name", "description", "turn", "entry", "time"}]}`. Other members
-//! of the document are preserved.
+//! `everturn.marks.json`: `{"marks": [{"id", "kind", "name", "description", "turn", "entry", "time"}], "changed"}`, with
+//! the time of the last change. Other members of the document are preserved.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::model::{Mark, MarkKind, NewMark};
 use crate::repair::find_objects;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name};
-use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, StoreError};
+use everturn_store::{Fingerprint, Precondition, Step, Store, StoreError, read_optional};
 use everturn_value::document::{Document, EditError, JsonStyle, PathSegment};
 
 /// The name of the document.
@@ -21,6 +21,9 @@ pub const FILE: &str = "everturn.marks.json";
 
 /// The member of the document that contains the marks.
 const MARKS: PathSegment<'static> = PathSegment::Key("marks");
+
+/// The member of the document that contains the time of the last change.
+const CHANGED: PathSegment<'static> = PathSegment::Key("changed");
 
 /// The maximum length in bytes of a mark's name and of its description.
 const LONGEST: usize = 10_000;
@@ -35,6 +38,22 @@ pub fn read_marks(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Mark>, S
     let mut marks = MarkDocument::open(store, dir)?.list()?;
     marks.sort_by_key(|mark| mark.turn);
     Ok(marks)
+}
+
+/// When the marks of a session were last changed, if that is known. [`check_marks`] reports a damaged document.
+pub fn marks_changed(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+) -> Result<Option<Timestamp>, StoreError> {
+    let file = marks_file(dir);
+    // A list of sessions asks this of each of them, and most have no marks.
+    if store.stat(&file)?.is_none() {
+        return Ok(None);
+    }
+    let Some(bytes) = read_optional(store, &file)? else { return Ok(None) };
+    let document = Document::parse_like(&bytes, &JsonStyle::PRETTY_RAW_LINE).ok();
+    let changed = document.and_then(|document| document.value(&[CHANGED]).ok().flatten());
+    Ok(changed.as_ref().and_then(Value::as_str).and_then(|time| time.parse().ok()))
 }
 
 /// Returns the document with only the marks up to a turn; `None` if nothing changes. An invalid document is not
@@ -82,7 +101,7 @@ pub fn check_marks(
     };
     let mut findings = document.findings(&file);
     let mut note = |code: FindingCode, message: String| {
-        findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
+        findings.push(Finding::new(&file, code, message));
     };
     match (MarkDocument { file: file.clone(), document, expect: Precondition::Anything }).list() {
         Err(error) => note(FindingCode::BadDocument, error.to_string()),
@@ -210,23 +229,24 @@ impl MarkDocument {
             "time": now.to_string(),
         });
         self.document.push(&[MARKS], &value).map_err(|error| self.damaged(error))?;
-        Ok((mark, self.into_step()))
+        Ok((mark, self.into_step(now)?))
     }
 
     /// Removes the mark with this ID; returns it with the step that removes it.
-    pub fn remove(mut self, id: &str) -> Result<(Mark, Step), SessionError> {
+    pub fn remove(mut self, id: &str, now: Timestamp) -> Result<(Mark, Step), SessionError> {
         let marks = self.list()?;
         let found = marks.into_iter().enumerate().find(|(_, mark)| mark.id == id);
         let (index, mark) =
             found.ok_or_else(|| SessionError::request(format!("there is no mark {id:?}")))?;
         let path = [MARKS, PathSegment::Index(index)];
         self.document.remove(&path).map_err(|error| SessionError::damaged(error.to_string()))?;
-        Ok((mark, self.into_step()))
+        Ok((mark, self.into_step(now)?))
     }
 
-    fn into_step(self) -> Step {
-        let (file, expect, bytes) = (self.file, self.expect, self.document.into_bytes());
-        Step::Replace { file, expect, bytes, mode: FileMode::Default }
+    fn into_step(mut self, now: Timestamp) -> Result<Step, SessionError> {
+        let set = self.document.set(&[CHANGED], &now.to_string());
+        set.map_err(|error| self.damaged(error))?;
+        Ok(Step::replace_expecting(self.file, self.expect, self.document.into_bytes()))
     }
 }
 

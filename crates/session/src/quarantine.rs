@@ -43,7 +43,7 @@ impl QuarantinedPiece {
         let message = format!(
             "{len} bytes {what} are kept in {kept}: inspect that file, and remove it when it is no longer needed"
         );
-        Finding { file: file.clone(), line: None, offset: Some(*start), code, message }
+        Finding::new(file, code, message).at_offset(*start)
     }
 
     /// The finding for a piece that recovery of the root will create.
@@ -51,13 +51,7 @@ impl QuarantinedPiece {
     pub fn coming(&self) -> Finding {
         let message = "another program has changed this file since a commit of a dead process; the next command that \
                        writes will recover it and move conflicting bytes to quarantine";
-        Finding {
-            file: self.file.clone(),
-            line: None,
-            offset: Some(self.start),
-            code: FindingCode::Quarantined,
-            message: message.to_owned(),
-        }
+        Finding::new(&self.file, FindingCode::Quarantined, message).at_offset(self.start)
     }
 }
 

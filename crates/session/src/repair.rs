@@ -106,7 +106,7 @@ impl RepairRecord {
     fn step(&self, trash: &FilePath) -> Step {
         // Strings and maps of strings can always be serialized.
         let document = Document::new(self, JsonStyle::PRETTY_RAW_LINE).map(Document::into_bytes);
-        write_step(child_path(trash, RECORD), Precondition::Anything, document.unwrap_or_default())
+        Step::replace(child_path(trash, RECORD), document.unwrap_or_default())
     }
 }
 
@@ -172,10 +172,6 @@ pub fn original_path(trash: &FilePath, file: &FilePath) -> FilePath {
 /// The path of a name that is known to be valid.
 fn child_path(dir: &FilePath, name: &str) -> FilePath {
     Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
-}
-
-fn write_step(file: FilePath, expect: Precondition, bytes: Vec<u8>) -> Step {
-    Step::Replace { file, expect, bytes, mode: FileMode::Default }
 }
 
 /// Collects changes and commits them together with their originals.
@@ -297,7 +293,7 @@ impl<'a> OriginalsBackup<'a> {
                 }
             }
         }
-        steps.push(write_step(file.clone(), expect, bytes));
+        steps.push(Step::replace_expecting(file.clone(), expect, bytes));
         Ok(())
     }
 }

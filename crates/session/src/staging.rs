@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use everturn_archive::PackProgress;
 use everturn_json::names::{FilePath, SessionId};
-use everturn_store::{
-    AppendAt, Durability, FileMode, Precondition, Step, Store, StoreError, Writer, staging_dir,
-};
+use everturn_store::{AppendAt, Durability, Step, Store, StoreError, Writer, staging_dir};
 
 /// The most bytes in one commit, unless a single file or line is longer.
 pub const BATCH_BYTES: u64 = 32 << 20;
@@ -58,8 +56,7 @@ impl<'a> StagingDir<'a> {
 
     /// Adds a file.
     pub(crate) fn add_file(&mut self, file: FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
-        let (expect, mode) = (Precondition::Anything, FileMode::Default);
-        self.add_step(bytes.len() as u64, Step::Replace { file, expect, bytes, mode })
+        self.add_step(bytes.len() as u64, Step::replace(file, bytes))
     }
 
     fn add_step(&mut self, len: u64, step: Step) -> Result<(), StoreError> {

@@ -271,6 +271,24 @@ pub enum Step {
 }
 
 impl Step {
+    /// Writes a file, whatever it was before.
+    #[must_use]
+    pub fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
+        Step::replace_expecting(file, Precondition::Anything, bytes)
+    }
+
+    /// Writes a file if it is still as the caller expects it.
+    #[must_use]
+    pub fn replace_expecting(file: FilePath, expect: Precondition, bytes: Vec<u8>) -> Step {
+        Step::Replace { file, expect, bytes, mode: FileMode::Default }
+    }
+
+    /// Writes a file that must not exist yet.
+    #[must_use]
+    pub fn create(file: FilePath, bytes: Vec<u8>) -> Step {
+        Step::replace_expecting(file, Precondition::Absent, bytes)
+    }
+
     /// Returns the names this step touches.
     pub fn paths(&self) -> impl Iterator<Item = &FilePath> {
         let (first, second) = match self {

@@ -12,7 +12,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::linggen::require_format;
 
-/// Runs, tool outputs, logs and project policies in Codelia's home
+/// Manage the home of Codelia: runs, tool outputs, logs and policies
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

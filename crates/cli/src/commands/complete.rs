@@ -1,7 +1,7 @@
 //! `everturn complete`: completes a session.
 
-use everturn::format::{SessionError, Transition};
-use everturn::game::{self, CompletionPlan, SnapshotEntry, plan_complete};
+use everturn::format::{Feature, SessionError, Transition};
+use everturn::game::{CompletionPlan, SnapshotEntry, plan_complete};
 use everturn::names::SessionId;
 use serde_json::{Value, json};
 
@@ -59,10 +59,8 @@ fn document(session: &str, path: &str, plan: &CompletionPlan) -> Value {
 /// Prints what completing the session would do.
 fn preview(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_read(&args.session)?;
-    if found.layout != game::FORMAT {
-        let (layout, what) = (found.layout.name(), "a dry run of complete");
-        return Err(found.failed(SessionError::Unsupported { layout, what }).into());
-    }
+    let offered = found.layout.require(Feature::CompletionPreview);
+    offered.map_err(|error| found.failed(error))?;
     let id = SessionId::parse(&found.place.id).map_err(SessionError::from);
     let plan = id.and_then(|id| Ok(plan_complete(&found.root.store(), &id)?));
     let plan = plan.map_err(|error| found.failed(error))?;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use everturn::card::CharacterCard;
-use everturn::chatlog::{self, ChatError, ChatLog, ChatWriter, ContextOptions};
+use everturn::chatlog::{ChatError, ChatLog, ChatWriter, ContextOptions};
 use everturn::context::{ContextStrategy, ItemKind};
-use everturn::format::SessionError;
+use everturn::format::{Feature, SessionError};
 use everturn::lorebook::Lorebook;
 use everturn::store::snapshot;
 use everturn::tokens::Vocabulary;
@@ -154,7 +154,7 @@ impl Args {
             let reader = found.layout.open(&found.root.store(), &found.place);
             let reader = reader.map_err(|error| found.failed(error))?;
             for pin in &self.pin {
-                telling.pins.push(resolve_turn(&*reader, pin)?);
+                telling.pins.push(resolve_turn(found, &*reader, pin)?);
             }
         }
         Ok(telling)
@@ -166,9 +166,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         true => context.find_to_read(&args.session)?,
         false => context.find_to_write(&args.session)?,
     };
-    if found.layout != chatlog::FORMAT {
-        return Err(Error::from(found.layout.unsupported("context windows")).into());
-    }
+    found.layout.require(Feature::ContextWindow).map_err(Error::from)?;
     let store = found.root.store();
     let paths = found.layout.snapshot_paths(&found.place).map_err(Error::from)?;
     let frozen = snapshot(&store, &paths).map_err(Error::from)?;

@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::changes;
+use crate::context::next_command;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::{exit_after, print_findings};
@@ -53,7 +54,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let unknown = |scope: &&String| before.get(scope).is_none() && after.get(scope).is_none();
     if let Some(scope) = args.scope.as_ref().filter(unknown) {
         return Err(Error::new(Exit::Request, format!("unknown scope {scope:?}"))
-            .hint(context.next_command(&format!("state {}", found.place.id)))
+            .hint(next_command(&format!("state {}", found.place.id)))
             .into());
     }
     let changes = before.changes_to(&after).map_err(|cause| {

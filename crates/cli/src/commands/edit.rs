@@ -4,6 +4,7 @@ use everturn::format::Operation;
 use everturn::model::Revision;
 
 use super::{Context, linggen};
+use crate::context::next_command;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -67,7 +68,7 @@ pub(super) fn revise(
     let turn = match message {
         Some(message) => {
             let reader = found.layout.open(&store, &found.place);
-            resolve_turn(&*reader.map_err(|error| found.failed(error))?, message)?
+            resolve_turn(&found, &*reader.map_err(|error| found.failed(error))?, message)?
         }
         None => 0,
     };
@@ -76,7 +77,7 @@ pub(super) fn revise(
     report_outcome(context, &found.place.id, &written, "id")?;
     if let (Revision::Delete { .. }, Some(name)) = (&how, &written.id) {
         let back = format!("edit {} --restore {name}", found.place.id);
-        Output::status(&format!("moved to trash; undo with: {}", context.next_command(&back)));
+        Output::status(&format!("moved to trash; undo with: {}", next_command(&back)));
     }
     editor.release().map_err(Error::from)?;
     found.root.close()?;

@@ -156,6 +156,7 @@ impl Args {
         &self,
         format: ExportFormat,
         own: &ExportSettings,
+        found: &FoundSession,
         reader: &dyn SessionReader,
     ) -> Result<ExportOptions, Error> {
         let mut choices = ExportOptions::defaults_for(format, self.style(own));
@@ -174,10 +175,10 @@ impl Args {
         }
         let mut turns = self.turns;
         if let Some(name) = &self.from {
-            turns.first = Some(resolve_turn(reader, name)?);
+            turns.first = Some(resolve_turn(found, reader, name)?);
         }
         if let Some(name) = &self.until {
-            let before = resolve_turn(reader, name)?;
+            let before = resolve_turn(found, reader, name)?;
             turns.last = Some(before.saturating_sub(1));
             if turns.first.is_some_and(|first| first >= before) {
                 let what = format!("there is nothing between the start and {name:?}");
@@ -355,7 +356,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
         None => ExportSettings::default(),
     };
-    let choices = args.choices(format, &own, &*reader)?;
+    let choices = args.choices(format, &own, &found, &*reader)?;
     let template = template.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
     let now = settings::now();
     let export = Export {

@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let turn = match &args.from {
         Some(name) => {
             let reader = found.layout.open(&store, &found.place);
-            Some(resolve_turn(&*reader.map_err(|error| found.failed(error))?, name)?)
+            Some(resolve_turn(&found, &*reader.map_err(|error| found.failed(error))?, name)?)
         }
         None => args.turn,
     };

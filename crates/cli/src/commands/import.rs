@@ -13,6 +13,7 @@ use everturn::{chatlog, chatlog_import};
 use serde_json::json;
 
 use super::Context;
+use crate::context::shell_word;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::{exit_after, print_findings};
@@ -282,7 +283,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             let hint = format!(
                 "read it with: everturn show {0}; make your own copy with: everturn convert {0} \
                  --to LAYOUT; count its records with --dry-run",
-                args.file.display()
+                shell_word(&args.file.to_string_lossy())
             );
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }

@@ -15,7 +15,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::linggen::require_format;
 
-/// Projects, missions, plans, agents and other parts of Linggen's home
+/// Manage the home of Linggen: projects, missions, plans, agents, runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

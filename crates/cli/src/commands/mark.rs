@@ -8,6 +8,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
+use crate::sessions::marks_hint;
 use crate::settings;
 
 /// Mark turns, or list marks
@@ -182,7 +183,7 @@ pub(super) fn mention_none(session: &str, kind: Option<&str>) {
 }
 
 /// Returns the ID of the mark with a name or ID.
-fn resolve_mark(marks: &[Mark], name: &str) -> Result<String, Error> {
+fn resolve_mark(session: &str, marks: &[Mark], name: &str) -> Result<String, Error> {
     if let Some(mark) = marks.iter().find(|mark| mark.id == name) {
         return Ok(mark.id.clone());
     }
@@ -191,10 +192,10 @@ fn resolve_mark(marks: &[Mark], name: &str) -> Result<String, Error> {
         (Some(mark), None) => Ok(mark.id.clone()),
         (Some(_), Some(_)) => {
             Err(Error::new(Exit::Request, format!("{name:?} is the name of several marks"))
-                .hint("use its ID; everturn mark list SESSION lists the marks"))
+                .hint(format!("use its ID; {}", marks_hint(session))))
         }
         (None, _) => Err(Error::new(Exit::Request, format!("there is no mark {name:?}"))
-            .hint("everturn mark list SESSION lists the marks")),
+            .hint(marks_hint(session))),
     }
 }
 
@@ -205,7 +206,7 @@ fn remove(args: &MarkRemoveArgs, context: &mut Context) -> Result<Exit, EarlyExi
     let marks = reader.and_then(|reader| reader.marks());
     let marks = marks.map_err(|error| found.failed(error))?;
     let editing = found.editing(Operation::Write)?;
-    let id = resolve_mark(&marks, &args.mark).map_err(|missing| {
+    let id = resolve_mark(&found.place.id, &marks, &args.mark).map_err(|missing| {
         // If the format does not support marks, that is the error to report.
         match editing.remove_mark(&store, &found.place, &args.mark, settings::now()) {
             Err(error @ (SessionError::Unsupported { .. } | SessionError::ReadOnly { .. })) => {

@@ -4,10 +4,8 @@ pub(super) mod story_files;
 
 use std::path::PathBuf;
 
-use everturn::campaign;
-use everturn::chatlog;
 use everturn::delta::{Delta, DeltaPath};
-use everturn::format::{self, Operation, SessionEditor, SessionError, SessionFormat};
+use everturn::format::{self, Feature, Operation, SessionEditor, SessionError, SessionFormat};
 use everturn::model::NewSession;
 use everturn::store::StoreError;
 use everturn::tree::JsonTree;
@@ -155,42 +153,45 @@ pub(crate) struct Args {
     project: Option<PathBuf>,
 }
 
-/// A field given as an option, with the format that has it.
-type FormatField = (&'static dyn SessionFormat, &'static str, Value);
+/// A field given as an option, with the feature that it belongs to.
+type FeatureField = (Feature, &'static str, Value);
 
 impl Args {
-    /// Returns the fields given as options, each with the format that has it.
-    fn options(&self) -> Result<Vec<FormatField>, Error> {
+    /// Returns the fields given as options, each with the feature that it belongs to.
+    fn options(&self) -> Result<Vec<FeatureField>, Error> {
         let files = StoryFiles::read(&self.card, &self.lorebook)?;
-        let text =
-            |layout, key, value: &Option<String>| Some((layout, key, Value::from(value.clone()?)));
-        let party = self.party.clone().map(|party| (campaign::FORMAT, "party", Value::from(party)));
+        let rules = Feature::CampaignRules;
+        let premise = self.premise.clone().or(files.premise);
         let texts = [
-            text(campaign::FORMAT, "actor", &self.actor),
-            text(campaign::FORMAT, "world", &self.world),
-            text(campaign::FORMAT, "map", &self.map),
-            text(chatlog::FORMAT, "series", &self.series),
+            (rules, "actor", &self.actor),
+            (rules, "world", &self.world),
+            (rules, "map", &self.map),
+            (Feature::Series, "series", &self.series),
+            (Feature::Title, "title", &self.title),
         ];
         let about = [
-            text(campaign::FORMAT, "premise", &self.premise.clone().or(files.premise)),
-            text(campaign::FORMAT, "goal", &self.goal),
-            text(campaign::FORMAT, "tone", &self.tone),
-            text(campaign::FORMAT, "language", &self.language),
+            (rules, "premise", &premise),
+            (rules, "goal", &self.goal),
+            (rules, "tone", &self.tone),
+            (rules, "language", &self.language),
         ];
         let characters = self.character.iter().map(|text| character(text));
         let characters: Vec<Value> = characters.chain(files.characters).collect();
         let list = |values: Vec<Value>| (!values.is_empty()).then(|| Value::from(values));
         let values = [
+            ("party", self.party.clone().map(Value::from)),
             ("characters", list(characters)),
             ("lorebooks", list(files.lorebooks)),
             ("map_size", self.map_size.map(Value::from)),
             ("allowlist", self.allowlist.clone().map(Value::from)),
             ("rules", self.rules.map(Value::from)),
         ];
-        let values =
-            values.into_iter().filter_map(|(key, value)| Some((campaign::FORMAT, key, value?)));
-        let texts = texts.into_iter().chain(about).flatten();
-        Ok(party.into_iter().chain(texts).chain(values).collect())
+        let values = values.into_iter().filter_map(|(key, value)| Some((rules, key, value?)));
+        let texts = texts
+            .into_iter()
+            .chain(about)
+            .filter_map(|(feature, key, value)| Some((feature, key, Value::from(value.clone()?))));
+        Ok(texts.chain(values).collect())
     }
 
     /// Returns the fields from stdin, overridden by the options.
@@ -198,20 +199,12 @@ impl Args {
         let from_stdin = self.stdin || self.dash.is_some();
         let mut fields = if from_stdin { input::object()? } else { JsonTree::object() };
         let mut options = self.options()?;
-        let is_linggen = layout == everturn::linggen::FORMAT;
-        if self.project.is_some() || (is_linggen && fields.value_at(&["project"]).is_none()) {
+        let needs_project = layout.has(Feature::Project) && fields.value_at(&["project"]).is_none();
+        if self.project.is_some() || needs_project {
             let project = linggen::existing_project_path(self.project.as_deref())?;
-            options.push((everturn::linggen::FORMAT, "project", project.as_str().into()));
+            options.push((Feature::Project, "project", project.as_str().into()));
         }
-        if let Some(title) = &self.title {
-            let titled = [everturn::linggen::FORMAT, campaign::FORMAT, chatlog::FORMAT];
-            let Some(of) = titled.into_iter().find(|of| layout == *of) else {
-                let what = format!("a {} session has no title of its own", layout.name());
-                return Err(Error::new(Exit::Request, what).hint("omit --title"));
-            };
-            options.push((of, "title", title.as_str().into()));
-        }
-        if layout == everturn::codelia::FORMAT {
+        if layout.has(Feature::WorkingDirectory) {
             // Codelia lists only the sessions of the current workspace.
             let workspace = ["meta", WORKSPACE];
             if fields.value_at(&workspace).is_none() {
@@ -223,9 +216,11 @@ impl Args {
                 })?;
             }
         }
-        for (of, key, value) in options {
-            if layout != of {
-                let (of, given) = (of.name(), layout.name());
+        for (feature, key, value) in options {
+            if !layout.has(feature) {
+                let having = format::ALL.iter().filter(|format| format.has(feature));
+                let names: Vec<&str> = having.map(|format| format.name()).collect();
+                let (of, given) = (names.join(" and "), layout.name());
                 let key = key.replace('_', "-");
                 let what = format!("--{key} is for {of}, not for a {given}");
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));

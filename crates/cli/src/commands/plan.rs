@@ -7,6 +7,7 @@ use everturn::linggen::{
 use serde_json::{Value, json};
 
 use super::Context;
+use crate::context::next_command;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::linggen::{
@@ -194,7 +195,7 @@ fn show(name: &str, context: &mut Context) -> Result<Exit, EarlyExit> {
     let root = open_home(context)?;
     let Some(plan) = read_plan(&root.store(), name).map_err(Error::from)? else {
         let what = format!("there is no plan {name}");
-        return Err(Error::new(Exit::Request, what).hint("everturn linggen plan list").into());
+        return Err(Error::new(Exit::Request, what).hint(next_command("linggen plan list")).into());
     };
     match context.json {
         true => writeln!(context.out, "{}", value(name, &plan))?,

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use super::Context;
 use super::new::story_files::StoryFiles;
 use crate::campaigns::find_campaign;
+use crate::context::next_command;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
@@ -123,7 +124,7 @@ fn choose(args: &Args, root: &OpenRoot, context: &mut Context) -> Result<Session
         };
         if let Some((id, _)) = damaged.iter().find(|(_, time)| !is_older(*time)) {
             let what = format!("campaign {id} is damaged, and may be the one that was played last");
-            let repair = context.next_command(&format!("repair {id}"));
+            let repair = next_command(&format!("repair {id}"));
             return Err(Error::new(Exit::Damaged, what).hint(repair).into());
         }
         if let Some((id, _)) = latest {
@@ -218,7 +219,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let campaign = CampaignWriter::open(root.store(), &id).map_err(|error| {
         let damaged = matches!(SessionError::from(error.clone()), SessionError::Damaged { .. });
         let error = Error::from(error);
-        if damaged { error.hint(context.next_command(&format!("repair {id}"))) } else { error }
+        if damaged { error.hint(next_command(&format!("repair {id}"))) } else { error }
     })?;
     for finding in campaign.campaign().findings() {
         Output::status(&finding.to_string());
@@ -238,15 +239,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             PlayNarrator::Distant(&mut distant)
         }
     };
-    let again = match &context.root {
-        Some(path) if path.as_os_str() != STORAGE => {
-            format!("everturn play {id} --root {}", path.display())
-        }
-        _ => format!("everturn play {id}"),
-    };
+    let again = next_command(&format!("play {id}"));
     let recall = Recall::new(&root, &id);
     let setup = PlaySetup { store, campaign, narrator: teller, recall, again };
-    let repair = context.next_command(&format!("repair {id}"));
+    let repair = next_command(&format!("repair {id}"));
     let exit = play(setup, context).map_err(|exit| match exit {
         EarlyExit::Failed(error) if error.exit() == Exit::Damaged => error.hint(repair).into(),
         other => other,

@@ -9,6 +9,7 @@ use everturn::repair::{CopyRepair, RepairReport, RepairedCopy};
 use serde_json::json;
 
 use super::Context;
+use crate::context::{next_command, shell_word};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::open_root::OpenRoot;
@@ -183,8 +184,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         (None, true) => {
             let what =
                 format!("session {id} is from another program ({name}); its files are not changed");
-            let hint =
-                format!("write a repaired copy with: everturn repair {} --into DIR", args.session);
+            let hint = format!(
+                "write a repaired copy with: {}",
+                next_command(&format!("repair {} --into DIR", shell_word(&args.session)))
+            );
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
         (Some(_), false) => {

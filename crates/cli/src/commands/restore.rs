@@ -5,6 +5,7 @@ use std::time::Duration;
 use everturn::format::Operation;
 
 use super::Context;
+use crate::context::next_command;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
@@ -43,7 +44,7 @@ pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<Trash
     let found: Vec<TrashItem> = all.into_iter().filter(is_meant).collect();
     if found.is_empty() {
         return Err(Error::new(Exit::Request, format!("{name:?} is not in the trash"))
-            .hint(context.next_command("trash")));
+            .hint(next_command("trash")));
     }
     Ok(found)
 }

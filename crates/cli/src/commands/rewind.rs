@@ -41,7 +41,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(&args.session)?;
     let turn = match &args.last {
-        Some(name) => resolve_turn(&*found.open()?, name)?,
+        Some(name) => resolve_turn(&found, &*found.open()?, name)?,
         // One of them is required.
         None => args.turn.unwrap_or_default(),
     };

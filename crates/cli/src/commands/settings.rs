@@ -1,7 +1,7 @@
 //! `everturn settings`: shows and changes the settings of a campaign or a chat log.
 
-use everturn::chatlog::{self, ChatError, ChatLog, ChatWriter};
-use everturn::format::SessionError;
+use everturn::chatlog::{ChatError, ChatLog, ChatWriter};
+use everturn::format::{Feature, SessionError};
 use everturn::tree::JsonTree;
 use serde_json::{Map, Value, json};
 
@@ -155,7 +155,10 @@ fn run_chat(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    if context.find_to_read(&args.campaign).is_ok_and(|found| found.layout == chatlog::FORMAT) {
+    if context
+        .find_to_read(&args.campaign)
+        .is_ok_and(|found| found.layout.has(Feature::ContextWindow))
+    {
         return run_chat(args, context);
     }
     let patches = args.keys.iter().filter_map(|word| word.split_once('='));

@@ -174,11 +174,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         turns = TurnRange { first: args.turn, last: args.turn };
     }
     if let Some(turn) = turn.filter(|_| !turns.is_bounded()) {
-        let turn = Some(resolve_turn(&*reader, turn)?);
+        let turn = Some(resolve_turn(&found, &*reader, turn)?);
         turns = TurnRange { first: turn, last: turn };
     }
     if let Some(name) = &args.from {
-        turns.first = Some(resolve_turn(&*reader, name)?);
+        turns.first = Some(resolve_turn(&found, &*reader, name)?);
     }
     let turns = within(&turns, &reader.turns().map_err(|error| found.failed(error))?)?;
     let mut entries = reader.entries(turns).map_err(|error| found.failed(error))?;

@@ -79,7 +79,7 @@ fn scopes(state: &SessionState, wanted: Option<&str>) -> Result<JsonObject, Erro
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, reader) = context.read(&args.session)?;
     let turn = match &args.at {
-        Some(name) => Some(resolve_turn(&*reader, name)?),
+        Some(name) => Some(resolve_turn(&found, &*reader, name)?),
         None => args.turn,
     };
     let state = reader.state(turn).map_err(|error| found.failed(error))?;

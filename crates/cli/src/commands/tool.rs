@@ -1,7 +1,7 @@
 //! `everturn tool`: changes the support tools of a chat log.
 
-use everturn::chatlog::{self, ChatError, ChatWriter, FiredTrigger, TagAction, ToolTag};
-use everturn::format::SessionError;
+use everturn::chatlog::{ChatError, ChatWriter, FiredTrigger, TagAction, ToolTag};
+use everturn::format::{Feature, SessionError};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -76,9 +76,7 @@ fn change(
     context: &mut Context,
 ) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(&args.session)?;
-    if found.layout != chatlog::FORMAT {
-        return Err(Error::from(found.layout.unsupported("support tools")).into());
-    }
+    found.layout.require(Feature::SupportTools).map_err(Error::from)?;
     let store = found.root.store();
     let mut writer =
         ChatWriter::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;

@@ -4,6 +4,7 @@ use everturn::seal::{ChainKind, SealVerdict, verify_session};
 use serde_json::json;
 
 use super::Context;
+use crate::context::next_command;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -56,7 +57,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     })?;
     let session = found.place.id;
     let Some(verdict) = verdict else {
-        let seal = context.next_command(&format!("seal {session}"));
+        let seal = next_command(&format!("seal {session}"));
         let error = Error::new(Exit::Request, format!("{session} was never sealed")).hint(seal);
         return Err(error.into());
     };

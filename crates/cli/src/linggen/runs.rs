@@ -7,7 +7,7 @@ use everturn::linggen::{
 };
 use everturn::names::FilePath;
 
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
@@ -125,7 +125,7 @@ fn find(root: &OpenRoot, wanted: &str) -> Result<(FilePath, String), Error> {
                 0 => format!("there is no run {wanted:?}"),
                 count => format!("{wanted:?} matches {count} runs"),
             };
-            Err(Error::new(Exit::Request, what).hint("everturn run list --layout linggen"))
+            Err(Error::new(Exit::Request, what).hint(next_command("linggen run list")))
         }
     }
 }

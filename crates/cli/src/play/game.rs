@@ -21,6 +21,7 @@ use super::page::{BlockStyle, PlayPage};
 use super::player_input::{COMMANDS, PlayerInput, parse_line, usage};
 use super::recall::Recall;
 use crate::atomic_file::ExistingFile;
+use crate::context::next_command;
 use crate::error::Error;
 use crate::output::count_noun;
 use crate::{exports, settings};
@@ -218,7 +219,8 @@ impl PlaySession<'_> {
             }
             PlayerInput::Fork => {
                 let fork = self.campaign.fork(self.campaign.turn(), None)?;
-                say(format!("A copy is kept as {0}; play it with: everturn play {0}", fork.id));
+                let again = next_command(&format!("play {}", fork.id));
+                say(format!("A copy is kept as {}; play it with: {again}", fork.id));
             }
             PlayerInput::Mark(name) => {
                 let mark = self.campaign.add_mark(&NewMark::bookmark(name), now)?;

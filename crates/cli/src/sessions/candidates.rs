@@ -2,7 +2,7 @@
 //! was chosen.
 
 use everturn::finding::Finding;
-use everturn::format::{self, SessionFormat};
+use everturn::format::{self, SessionFormat, sort_newest_first};
 use everturn::model::{SessionRef, SessionSummary};
 use everturn::names::FilePath;
 
@@ -99,7 +99,11 @@ fn summaries(
             }
         }
     }
-    newest_first(&mut listed.summaries);
+    sort_newest_first(
+        &mut listed.summaries,
+        |(_, summary)| summary,
+        |(root, summary)| Some((format::find(summary.layout)?, root.store())),
+    );
     Ok(listed)
 }
 
@@ -126,11 +130,6 @@ struct SessionSummaries {
     findings: Vec<Finding>,
     /// Whether a source could not be read.
     is_incomplete: bool,
-}
-
-/// Sorts summaries, most recently changed first.
-fn newest_first(summaries: &mut [(OpenRoot, SessionSummary)]) {
-    summaries.sort_by(|(_, a), (_, b)| (b.updated, &a.session).cmp(&(a.updated, &b.session)));
 }
 
 /// Splits `FORMAT:ID` into the format, if given, and the ID.

@@ -17,7 +17,7 @@ use super::candidates::{
 use super::lookup_errors::{ambiguous, incomplete, listed, no_session, unknown};
 use super::{FoundSession, MOVE_TRIES};
 use crate::agent_homes;
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::findings::print_findings;
@@ -73,7 +73,7 @@ impl Context {
                 let begin: Vec<&Candidate> =
                     others.iter().filter(|(_, _, place)| place.id.starts_with(id)).collect();
                 Err(match begin.is_empty() {
-                    true => unknown(self, name, &roots, &others),
+                    true => unknown(name, &roots, &others),
                     false => incomplete(id, &begin),
                 })
             }
@@ -156,7 +156,7 @@ impl Context {
         let missing = |cause| {
             Error::new(Exit::Request, format!("there is no session {}", path.display()))
                 .caused_by(cause)
-                .hint("everturn ls")
+                .hint(format!("list all sessions with: {}", next_command("ls")))
         };
         if let Some(found) = self.find_in_file(path)? {
             return Ok(found);

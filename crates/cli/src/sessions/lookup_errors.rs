@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::candidates::{Candidate, kind_and_id};
-use crate::context::Context;
+use crate::context::next_command;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::open_root::OpenRoot;
@@ -17,7 +17,6 @@ const ALIKE: f64 = 0.8;
 
 /// Returns the error for a name that no session has.
 pub(super) fn unknown(
-    context: &Context,
     name: &str,
     roots: &[(SourceLocation, OpenRoot)],
     others: &[Candidate],
@@ -28,14 +27,14 @@ pub(super) fn unknown(
     if let (true, Some(kind)) = (others.is_empty(), kind_and_id(name).0) {
         let what = format!("there are no {kind} sessions in {place}");
         return Error::new(Exit::Request, what)
-            .hint(format!("list all sessions with: {}", context.next_command("ls")));
+            .hint(format!("list all sessions with: {}", next_command("ls")));
     }
     if others.is_empty() {
-        let new = context.next_command("new game");
+        let new = next_command("new game");
         return Error::new(Exit::Request, format!("there are no sessions in {place}")).hint(new);
     }
     let unknown = Error::new(Exit::Request, format!("there is no session {name:?} in {place}"));
-    let list = context.next_command("ls");
+    let list = next_command("ls");
     let (_, id) = kind_and_id(name);
     match similar_names(others.iter().map(|(_, _, place)| place.id.as_str()), id) {
         Some(names) => unknown.hint(format!("did you mean {names}? {list} lists all")),

@@ -21,6 +21,7 @@ mod homes;
 mod incomplete;
 mod kills;
 mod large;
+mod latest;
 mod limits;
 mod narrator;
 mod obstacles;

@@ -22,6 +22,17 @@ pub(crate) fn required_files_exist(repository: &Repository) -> Vec<String> {
     missing.map(|path| format!("{path}: missing")).collect()
 }
 
+/// Pages that are read in one sitting, and their most lines.
+const SHORT_PAGES: &[(&str, usize)] = &[("README.md", 200), ("ARCHITECTURE.md", 150)];
+
+pub(crate) fn pages_are_short(repository: &Repository) -> Vec<String> {
+    let lengths = SHORT_PAGES.iter().filter_map(|(path, most)| {
+        let lines = repository.text(path)?.lines().count();
+        (lines > *most).then(|| format!("{path}: {lines} lines, {most} at most"))
+    });
+    lengths.collect()
+}
+
 /// The lines of a Markdown file outside of fenced code, numbered from 1.
 pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
@@ -104,6 +115,13 @@ mod tests {
         let all: Vec<(&str, &str)> = REQUIRED.iter().map(|path| (*path, "")).collect();
         check(required_files_exist, &all, &[]);
         check(required_files_exist, &all[1..], &["README.md: missing"]);
+    }
+
+    #[test]
+    fn a_long_page_is_found() {
+        let long = "\n".repeat(201);
+        check(pages_are_short, &[("README.md", "short"), ("docs/a.md", &long)], &[]);
+        check(pages_are_short, &[("README.md", &long)], &["README.md: 201 lines, 200 at most"]);
     }
 
     #[test]

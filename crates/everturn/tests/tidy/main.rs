@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod dependencies;
 mod docs;
 mod formats;
 mod layers;
@@ -56,6 +57,7 @@ rules! {
     docs::required_files_exist,
     docs::named_paths_exist,
     docs::links_resolve,
+    docs::pages_are_short,
 }
 
 /// Asserts what `rule` has to say about a repository of these files.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::create::claim;
 use super::document::CampaignDocument;
 use super::error::CampaignError;
+use super::lifecycle::OwnDocument;
 use super::log::ChangeRecord;
 use super::paths::{CampaignFile, CheckpointName, campaign_dir};
 use super::session::{Campaign, read_optional};
@@ -17,7 +19,7 @@ use everturn_rpg::draft::CampaignDraft;
 use everturn_session::marks;
 use everturn_session::model::BranchKind;
 use everturn_store::disk::FileKind;
-use everturn_store::{Durability, FileMode, Precondition, Step, Store, Writer};
+use everturn_store::{Durability, Step, Store, Writer};
 use everturn_value::tree::JsonTree;
 
 /// The result of a fork or a rewind.
@@ -38,11 +40,22 @@ pub fn fork(
     turn: u64,
     id: Option<&SessionId>,
 ) -> Result<CampaignFork, CampaignError> {
+    fork_session(store, parent, turn, id, None)
+}
+
+/// As [`fork`]; the new campaign notes the time, if it is known.
+pub(crate) fn fork_session(
+    store: &Arc<dyn Store>,
+    parent: &SessionId,
+    turn: u64,
+    id: Option<&SessionId>,
+    now: Option<Timestamp>,
+) -> Result<CampaignFork, CampaignError> {
     // Another process must not be in the middle of a turn while the parent is copied.
     let mut writer = store.lock(&[campaign_dir(parent)])?;
     let campaign = Campaign::open(Arc::clone(store), parent)?;
     let cut = Truncation::at(&campaign, turn)?;
-    let branched = create_branch(&campaign, &mut *writer, BranchKind::Fork, id, cut)?;
+    let branched = create_branch(&campaign, &mut *writer, BranchKind::Fork, id, cut, now)?;
     writer.release()?;
     Ok(branched)
 }
@@ -56,16 +69,25 @@ impl CampaignWriter {
     ) -> Result<CampaignFork, CampaignError> {
         self.refresh()?;
         let cut = Truncation::at(&self.campaign, turn)?;
-        create_branch(&self.campaign, &mut *self.writer, BranchKind::Fork, id, cut)
+        create_branch(&self.campaign, &mut *self.writer, BranchKind::Fork, id, cut, None)
     }
 
     /// Rewinds to a turn, state and log together. The campaign as it was becomes a branch in the same commit, so nothing
     /// is lost. A rewind to the last turn changes nothing but creates the branch all the same.
     pub fn rewind(&mut self, turn: u64) -> Result<CampaignFork, CampaignError> {
+        self.rewind_session(turn, None)
+    }
+
+    /// As [`CampaignWriter::rewind`]; the campaign notes the time, if it is known.
+    pub(crate) fn rewind_session(
+        &mut self,
+        turn: u64,
+        now: Option<Timestamp>,
+    ) -> Result<CampaignFork, CampaignError> {
         self.refresh()?;
         let cut = Truncation::at(&self.campaign, turn)?;
         let kind = BranchKind::Rewind;
-        let branched = create_branch(&self.campaign, &mut *self.writer, kind, None, cut)?;
+        let branched = create_branch(&self.campaign, &mut *self.writer, kind, None, cut, now)?;
         let (store, id) = (Arc::clone(&self.campaign.store), self.campaign.id.clone());
         self.campaign = Campaign::open(store, &id)?;
         self.load_document()?;
@@ -136,17 +158,17 @@ impl Truncation {
             let length = bytes.len();
             match self.file(file.as_str(), bytes) {
                 Some(head) if head.len() == length => {}
-                Some(head) => steps.push(replace(path, head)),
+                Some(head) => steps.push(Step::replace(path, head)),
                 None => steps.push(Step::Remove { path }),
             }
         }
         let marked = marks::truncated_marks(&campaign.store, &campaign.dir, self.turn)?;
-        steps.extend(marked.map(|bytes| replace(marks::marks_file(&campaign.dir), bytes)));
+        steps.extend(marked.map(|bytes| Step::replace(marks::marks_file(&campaign.dir), bytes)));
         if let Some(stored) = &campaign.stored
             && !stored.tree.is_same(&self.state)
         {
             let bytes = stored.with(self.state.clone()).bytes();
-            steps.push(replace(campaign.file(CampaignFile::Campaign), bytes));
+            steps.push(Step::replace(campaign.file(CampaignFile::Campaign), bytes));
         }
         for checkpoint in campaign.checkpoints()? {
             if checkpoint.turn > self.turn {
@@ -157,10 +179,6 @@ impl Truncation {
     }
 }
 
-fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
-    Step::Replace { file, expect: Precondition::Anything, bytes, mode: FileMode::Default }
-}
-
 /// Creates a branch of a campaign with the writer of the campaign, in one commit. A rewind truncates the campaign in the
 /// same commit.
 fn create_branch(
@@ -169,12 +187,13 @@ fn create_branch(
     kind: BranchKind,
     id: Option<&SessionId>,
     cut: Truncation,
+    now: Option<Timestamp>,
 ) -> Result<CampaignFork, CampaignError> {
     if id == Some(&campaign.id) {
         return Err(CampaignError::Taken { id: campaign.id.clone() });
     }
     let id = claim(&campaign.store, writer, id)?;
-    let planned = branch_steps(campaign, kind, &id, &cut);
+    let planned = branch_steps(campaign, kind, &id, &cut, now);
     let committed = planned.and_then(|steps| Ok(writer.commit(steps, Durability::Synced)?));
     // The writer may live on, and the branch must be free for others.
     let released = writer.release_added_scopes();
@@ -188,23 +207,35 @@ fn branch_steps(
     kind: BranchKind,
     id: &SessionId,
     cut: &Truncation,
+    now: Option<Timestamp>,
 ) -> Result<Vec<Step>, CampaignError> {
+    let lineage = json!({"parent": campaign.id.as_str(), "turn": cut.turn, "kind": kind.as_str()});
     match kind {
-        BranchKind::Fork => copy(campaign, kind, id, cut.turn, Some(cut)),
+        BranchKind::Fork => {
+            let own = match now {
+                Some(now) => json!({"lineage": lineage, "changed": now.to_string()}),
+                None => json!({"lineage": lineage}),
+            };
+            copy(campaign, id, &own, Some(cut))
+        }
         BranchKind::Rewind => {
-            let mut steps = copy(campaign, kind, id, cut.turn, None)?;
+            let mut steps = copy(campaign, id, &json!({"lineage": lineage}), None)?;
             steps.extend(cut.steps(campaign)?);
+            if let Some(now) = now {
+                let mut own = OwnDocument::open(campaign)?;
+                own.set("changed", &now.to_string())?;
+                steps.push(own.into_step());
+            }
             Ok(steps)
         }
     }
 }
 
-/// Returns the steps that copy a campaign, whole or truncated, under another ID.
+/// Returns the steps that copy a campaign, whole or truncated, under another ID; `own` is its `everturn.json`.
 fn copy(
     campaign: &Campaign,
-    kind: BranchKind,
     id: &SessionId,
-    turn: u64,
+    own: &serde_json::Value,
     cut: Option<&Truncation>,
 ) -> Result<Vec<Step>, CampaignError> {
     let stored = campaign.stored.as_ref();
@@ -227,17 +258,15 @@ fn copy(
             Some(cut) => cut.file(name, bytes),
             None => Some(bytes),
         };
-        steps.extend(bytes.map(|bytes| replace(target, bytes)));
+        steps.extend(bytes.map(|bytes| Step::replace(target, bytes)));
     }
     let state = cut.map_or(&stored.tree, |cut| &cut.state);
     let mut draft = CampaignDraft::new(state.clone());
     draft.set(&["id"], id.as_str())?;
     let document = stored.with(draft.into_parts().0);
-    steps.push(replace(CampaignFile::Campaign.in_dir(&dir), document.bytes()));
-    let lineage = json!({"parent": campaign.id.as_str(), "turn": turn, "kind": kind.as_str()});
-    let lineage = CampaignDocument::new(&json!({"lineage": lineage}));
-    let lineage = lineage.map(|lineage| lineage.bytes()).unwrap_or_default();
-    steps.push(replace(CampaignFile::Lineage.in_dir(&dir), lineage));
+    steps.push(Step::replace(CampaignFile::Campaign.in_dir(&dir), document.bytes()));
+    let own = CampaignDocument::new(own).map(|own| own.bytes()).unwrap_or_default();
+    steps.push(Step::replace(CampaignFile::Lineage.in_dir(&dir), own));
     Ok(steps)
 }
 

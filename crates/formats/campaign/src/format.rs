@@ -22,9 +22,10 @@ use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    Capabilities, EditableFormat, RepairMode, SessionEditor, SessionError, SessionFormat,
+    Capabilities, EditableFormat, Feature, RepairMode, SessionEditor, SessionError, SessionFormat,
     SessionReader, error_chain, list_settled,
 };
+use everturn_session::marks;
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
 };
@@ -62,6 +63,7 @@ impl SessionFormat for CampaignFormat {
             editing: Some(self),
             lifecycle: Some(self),
             keys: Some(self),
+            features: &[Feature::CampaignRules, Feature::Title],
             ..Capabilities::default()
         }
     }
@@ -104,9 +106,12 @@ impl SessionFormat for CampaignFormat {
             let over = view.end_reason().is_some();
             summary.status = if over { "ended" } else { "active" }.to_owned();
         }
-        let about = campaign.lineage().and_then(|lineage| Ok((lineage, campaign.status()?)));
+        let about = campaign
+            .lineage()
+            .and_then(|lineage| Ok((lineage, campaign.status()?, campaign.changed()?)));
         match about {
-            Ok((lineage, status)) => {
+            Ok((lineage, status, changed)) => {
+                summary.updated = summary.updated.max(changed);
                 summary.parent = lineage.map(|lineage| lineage.parent);
                 if status != CampaignStatus::Active {
                     summary.status = status.as_str().to_owned();
@@ -153,7 +158,11 @@ impl SessionFormat for CampaignFormat {
         };
         let (state, log) = (CampaignFile::Campaign, CampaignFile::Log);
         Ok(Dependencies {
-            summary: files(&[state, log, CampaignFile::Lineage]),
+            summary: [
+                files(&[state, log, CampaignFile::Lineage]),
+                vec![marks::marks_file(&place.path)],
+            ]
+            .concat(),
             entries: files(&[state, log]),
             log: None,
         })
@@ -204,7 +213,7 @@ impl EditableFormat for CampaignFormat {
         store: &Arc<dyn Store>,
         from: &SessionRef,
         how: &ForkOptions,
-        _now: Timestamp,
+        now: Timestamp,
         _progress: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
         require_unarchived(from)?;
@@ -214,7 +223,7 @@ impl EditableFormat for CampaignFormat {
             Some(turn) => turn,
             None => Campaign::open(Arc::clone(store), &id)?.turn(),
         };
-        let made = branch::fork(store, &id, turn, new.as_ref())?;
+        let made = branch::fork_session(store, &id, turn, new.as_ref(), Some(now))?;
         Ok(ForkOutcome { session: place(&made.id), turn, findings: made.findings })
     }
 
@@ -223,12 +232,12 @@ impl EditableFormat for CampaignFormat {
         store: &Arc<dyn Store>,
         from: &SessionRef,
         turn: u64,
-        _now: Timestamp,
+        now: Timestamp,
         _progress: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
         require_unarchived(from)?;
         let mut writer = CampaignWriter::open(Arc::clone(store), &SessionId::parse(&from.id)?)?;
-        let made = writer.rewind(turn)?;
+        let made = writer.rewind_session(turn, Some(now))?;
         writer.release()?;
         Ok(ForkOutcome { session: place(&made.id), turn, findings: made.findings })
     }

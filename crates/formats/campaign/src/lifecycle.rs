@@ -14,11 +14,12 @@ use super::session::{Campaign, read_optional};
 use everturn_archive::PackProgress;
 use everturn_json::names::{FilePath, NameError, SessionId};
 use everturn_session::archiver::{ArchiveOptions, ArchiveOutcome, Archiver};
+use everturn_session::marks::marks_changed;
 use everturn_session::staging::staging_path;
 use everturn_session::trash::{
     self as common, TrashEntry, TrashError, TrashName, allocate, move_to_trash,
 };
-use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError};
+use everturn_store::{Durability, Fingerprint, Precondition, Step, Store, StoreError};
 use everturn_value::document::{Document, JsonStyle, PathSegment};
 
 /// The status of a campaign.
@@ -81,6 +82,17 @@ impl Campaign {
         Ok(status.map_or(CampaignStatus::Active, |word| CampaignStatus::parse(&word)))
     }
 
+    /// Returns the time of the last change that no turn shows: of the status, of the marks, or by a fork or rewind.
+    pub(crate) fn changed(&self) -> Result<Option<Timestamp>, CampaignError> {
+        let file = self.file(CampaignFile::Lineage);
+        let own = match read_optional(&self.store, &file)? {
+            Some(bytes) => CampaignDocument::parse(&file, &bytes)?.tree.string_at(&["changed"]),
+            None => None,
+        };
+        let own = own.and_then(|time| time.parse().ok());
+        Ok(own.max(marks_changed(&self.store, &self.dir)?))
+    }
+
     /// Fails if the campaign is not active.
     pub(crate) fn must_be_active(&self) -> Result<(), CampaignError> {
         match self.status()? {
@@ -93,11 +105,59 @@ impl Campaign {
     }
 }
 
+/// `everturn.json` of a campaign, with what the upstream program has no place for: the origin, the status, and the time of
+/// the last change that no turn shows.
+pub(crate) struct OwnDocument {
+    file: FilePath,
+    document: Document,
+    expect: Precondition,
+}
+
+impl OwnDocument {
+    /// Opens the document, which may not exist yet.
+    pub(crate) fn open(campaign: &Campaign) -> Result<OwnDocument, CampaignError> {
+        let file = campaign.file(CampaignFile::Lineage);
+        let damaged = |reason: String| CampaignError::damaged(&file, reason);
+        let (document, expect) = match read_optional(&campaign.store, &file)? {
+            Some(bytes) => {
+                let document = Document::parse_like(&bytes, &JsonStyle::PRETTY_ASCII);
+                let document = document.map_err(|error| damaged(error.to_string()))?;
+                (document, Precondition::Content(Fingerprint::of(&bytes)))
+            }
+            None => {
+                let empty = Document::new(&serde_json::json!({}), JsonStyle::PRETTY_ASCII);
+                (empty.map_err(|error| damaged(error.to_string()))?, Precondition::Absent)
+            }
+        };
+        Ok(OwnDocument { file, document, expect })
+    }
+
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), CampaignError> {
+        let set = self.document.set(&[PathSegment::Key(key)], value);
+        set.map_err(|error| CampaignError::damaged(&self.file, error.to_string()))
+    }
+
+    /// Returns the step that writes the document, unless another program has changed it meanwhile.
+    pub(crate) fn into_step(self) -> Step {
+        Step::replace_expecting(self.file, self.expect, self.document.into_bytes())
+    }
+}
+
 /// Pauses, resumes or completes a campaign.
 pub fn set_status(
     store: &Arc<dyn Store>,
     id: &SessionId,
     status: &CampaignStatus,
+) -> Result<(), CampaignError> {
+    change_status(store, id, status, None)
+}
+
+/// As [`set_status`]; the campaign notes the time, if it is known.
+pub(crate) fn change_status(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    status: &CampaignStatus,
+    now: Option<Timestamp>,
 ) -> Result<(), CampaignError> {
     let writer = store.lock(&[campaign_dir(id)])?;
     let campaign = Campaign::open(Arc::clone(store), id)?;
@@ -106,24 +166,12 @@ pub fn set_status(
         let what = format!("campaign {id} is already {}", status.as_str());
         return Err(CampaignError::input(what));
     }
-    let file = campaign.file(CampaignFile::Lineage);
-    let damaged = |reason: String| CampaignError::damaged(&file, reason);
-    let (mut document, expect) = match read_optional(store, &file)? {
-        Some(bytes) => {
-            let document = Document::parse_like(&bytes, &JsonStyle::PRETTY_ASCII);
-            let document = document.map_err(|error| damaged(error.to_string()))?;
-            (document, Precondition::Content(Fingerprint::of(&bytes)))
-        }
-        None => {
-            let empty = Document::new(&serde_json::json!({}), JsonStyle::PRETTY_ASCII);
-            (empty.map_err(|error| damaged(error.to_string()))?, Precondition::Absent)
-        }
-    };
-    let set = document.set(&[PathSegment::Key("status")], status.as_str());
-    set.map_err(|error| damaged(error.to_string()))?;
-    let (bytes, mode) = (document.into_bytes(), FileMode::Default);
-    let step = Step::Replace { file: file.clone(), expect, bytes, mode };
-    writer.commit(vec![step], Durability::Synced)?;
+    let mut own = OwnDocument::open(&campaign)?;
+    own.set("status", status.as_str())?;
+    if let Some(now) = now {
+        own.set("changed", &now.to_string())?;
+    }
+    writer.commit(vec![own.into_step()], Durability::Synced)?;
     Ok(writer.release()?)
 }
 

@@ -456,9 +456,9 @@ impl CampaignWriter {
     }
 
     /// Removes a mark by its ID, and returns it.
-    pub fn remove_mark(&mut self, id: &str) -> Result<Mark, SessionError> {
+    pub fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
         let marks = MarkDocument::open(&self.campaign.store, &self.campaign.dir)?;
-        let (mark, step) = marks.remove(id)?;
+        let (mark, step) = marks.remove(id, now)?;
         self.writer.commit(vec![step], Durability::Synced)?;
         Ok(mark)
     }

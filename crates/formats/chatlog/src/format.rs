@@ -27,8 +27,8 @@ use everturn_external as foreign;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_session::format::{
-    Capabilities, DerivedData, EditableFormat, ExportLog, RepairMode, SessionEditor, SessionError,
-    SessionFormat, SessionReader, error_chain,
+    Capabilities, DerivedData, EditableFormat, ExportLog, Feature, RepairMode, SessionEditor,
+    SessionError, SessionFormat, SessionReader, error_chain,
 };
 use everturn_session::model::{
     Dependencies, ExportRecord, ExportSettings, ForkOptions, ForkOutcome, NewSession,
@@ -144,6 +144,12 @@ impl SessionFormat for ChatFormat {
             derived: Some(self),
             export_log: Some(self),
             keys: Some(self),
+            features: &[
+                Feature::ContextWindow,
+                Feature::SupportTools,
+                Feature::Series,
+                Feature::Title,
+            ],
             ..Capabilities::default()
         }
     }

@@ -83,6 +83,10 @@ fn trash(
 }
 
 impl FormatLifecycle for ChatFormat {
+    fn transitions(&self) -> &'static [Transition] {
+        &[Transition::Trash]
+    }
+
     fn transition(
         &self,
         store: &Arc<dyn Store>,

@@ -28,7 +28,7 @@ use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    BulkListing, Capabilities, EditableFormat, ListedSummary, RepairMode, SessionEditor,
+    BulkListing, Capabilities, EditableFormat, Feature, ListedSummary, RepairMode, SessionEditor,
     SessionError, SessionFormat, SessionIndex, SessionReader,
 };
 use everturn_session::model::{
@@ -166,6 +166,7 @@ impl SessionFormat for CodeliaFormat {
             lifecycle: Some(self),
             index: Some(self),
             keys: Some(self),
+            features: &[Feature::WorkingDirectory],
             ..Capabilities::default()
         }
     }

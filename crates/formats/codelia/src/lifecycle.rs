@@ -218,6 +218,10 @@ fn purge(home: &CodeliaHome, wanted: &[TrashedSession]) -> Result<(), CodeliaErr
 }
 
 impl FormatLifecycle for CodeliaFormat {
+    fn transitions(&self) -> &'static [Transition] {
+        &[Transition::Trash]
+    }
+
     fn transition(
         &self,
         store: &Arc<dyn Store>,

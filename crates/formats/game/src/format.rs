@@ -25,9 +25,10 @@ use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    Capabilities, DerivedData, EditableFormat, RepairMode, SessionEditor, SessionError,
+    Capabilities, DerivedData, EditableFormat, Feature, RepairMode, SessionEditor, SessionError,
     SessionFormat, SessionReader, StateAdoption, error_chain, list_settled,
 };
+use everturn_session::marks;
 use everturn_session::model::{
     AppendOutcome, Dependencies, ForkOptions, ForkOutcome, Mark, NewMark, NewSession,
     SessionListing, SessionRef, SessionSummary,
@@ -61,6 +62,7 @@ impl SessionFormat for GameFormat {
             derived: Some(self),
             keys: Some(self),
             adoption: Some(self),
+            features: &[Feature::CompletionPreview],
             ..Capabilities::default()
         }
     }
@@ -114,7 +116,8 @@ impl SessionFormat for GameFormat {
             let time = time.and_then(|time| Timestamp::from_millisecond(time).ok());
             summary.updated = summary.updated.or(time);
         }
-        summary.updated = summary.updated.or(summary.created);
+        let marked = marks::marks_changed(store, &place.path)?;
+        summary.updated = summary.updated.or(summary.created).max(marked);
         Ok(summary)
     }
 
@@ -152,8 +155,10 @@ impl SessionFormat for GameFormat {
         let log = log.map(|(_, path)| path.clone());
         entries.extend(files.turns.into_iter().map(|(_, path)| path));
         // The log may have turns that the metadata do not count.
-        let summary =
-            [meta, LogKind::Turns.dir(&place.path)].into_iter().chain(log.clone()).collect();
+        let summary = [meta, LogKind::Turns.dir(&place.path), marks::marks_file(&place.path)]
+            .into_iter()
+            .chain(log.clone())
+            .collect();
         Ok(Dependencies { summary, entries, log })
     }
 
@@ -238,9 +243,9 @@ impl EditableFormat for GameFormat {
         store: &Arc<dyn Store>,
         place: &SessionRef,
         id: &str,
-        _now: Timestamp,
+        now: Timestamp,
     ) -> Result<Mark, SessionError> {
-        lifecycle::mark(store, place, |marks, _| marks.remove(id))
+        lifecycle::mark(store, place, |marks, _| marks.remove(id, now))
     }
 
     fn repair(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::document::JsonDocument;
 use super::error::LinggenError;
 use super::paths::{SessionFile, session_dir};
 use super::session::{Lineage, Session, SessionLocation};
@@ -62,6 +63,15 @@ pub fn rewind(
             let (file, expect) = (marks::marks_file(&session.dir), Precondition::Anything);
             steps.push(Step::Replace { file, expect, bytes, mode: FileMode::Default });
         }
+    }
+    match JsonDocument::read_or_new(store, &SessionFile::Lineage.of(&session.dir)) {
+        Ok(mut own) => {
+            own.set("changed", &now.to_string())?;
+            steps.push(own.step(FileMode::Default));
+        }
+        // The check reports it. It is no reason not to rewind.
+        Err(LinggenError::Damaged { .. }) => {}
+        Err(error) => return Err(error),
     }
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
@@ -146,7 +156,8 @@ fn copy(
     let bytes = messages.or(cut.before.as_ref()).cloned().unwrap_or_default();
     steps.push(create(SessionFile::Messages.of(&to.dir), bytes));
     let lineage = Lineage { parent: session.id.to_string(), turn: cut.turn, kind: kind.to_owned() };
-    steps.push(lineage.step(&to.dir)?);
+    // The branch of a rewind holds what was there before.
+    steps.push(lineage.step(&to.dir, messages.map(|_| now))?);
     let own = [SessionFile::Meta, SessionFile::Messages, SessionFile::Lineage];
     for entry in store.list(&session.dir)?.entries {
         let is_own = own.iter().any(|file| file.as_str() == entry.name.as_str());

@@ -21,9 +21,10 @@ use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    BulkListing, Capabilities, EditableFormat, ListedSummary, RepairMode, SessionEditor,
-    SessionError, SessionFormat, SessionReader, error_chain,
+    BulkListing, Capabilities, EditableFormat, Feature, ListedSummary, RepairMode, SessionEditor,
+    SessionError, SessionFormat, SessionReader, TimePrecision, error_chain,
 };
+use everturn_session::marks::marks_file;
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
 };
@@ -63,6 +64,8 @@ impl SessionFormat for LinggenFormat {
             editing: Some(self),
             lifecycle: Some(self),
             keys: Some(self),
+            features: &[Feature::Project, Feature::Title, Feature::ClearMessages],
+            times: TimePrecision::Seconds,
             ..Capabilities::default()
         }
     }
@@ -142,17 +145,14 @@ impl SessionFormat for LinggenFormat {
 
     fn dependencies(
         &self,
-        store: &Arc<dyn Store>,
+        _: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
         let log = SessionFile::Messages.of(&place.path);
         let entries = vec![log.clone()];
         let mut summary = vec![SessionFile::Meta.of(&place.path)];
-        // It is created with the session, or never.
-        let lineage = SessionFile::Lineage.of(&place.path);
-        if store.stat(&lineage)?.is_some() {
-            summary.push(lineage);
-        }
+        summary.push(SessionFile::Lineage.of(&place.path));
+        summary.push(marks_file(&place.path));
         summary.extend(entries.iter().cloned());
         Ok(Dependencies { summary, entries, log: Some(log) })
     }
@@ -184,18 +184,17 @@ impl BulkListing for LinggenFormat {
         let SessionListing { sessions: places, findings } = self.locate(store)?;
         let brief = |place: SessionRef| {
             let created = session_time(&place.id);
-            let file = SessionFile::Messages.of(&place.path);
-            let told = match created {
+            let summary = match created {
                 None => FORMAT.summary(store, &place),
                 Some(_) => {
-                    let updated = last_change(store, &file, created).map_err(SessionError::from);
-                    updated.map(|updated| {
+                    let updated = last_change(store, &place.path, created);
+                    updated.map_err(SessionError::from).map(|updated| {
                         let summary = SessionSummary::new(&place, NAME, "active");
                         SessionSummary { created, updated, ..summary }
                     })
                 }
             };
-            told.unwrap_or_else(|error| FORMAT.unreadable_summary(&place, &error))
+            summary.unwrap_or_else(|error| FORMAT.unreadable_summary(&place, &error))
         };
         Ok((places.into_iter().map(|place| (brief(place), None)).collect(), findings))
     }

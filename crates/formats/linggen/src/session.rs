@@ -15,6 +15,7 @@ use super::project::{about, dirs_in, project_dirs};
 use super::yaml::YamlDocument;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
+use everturn_session::marks::marks_changed;
 use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, read_optional};
 
 /// How much later than its last message a log was written at most, if it was not changed otherwise.
@@ -114,9 +115,18 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    pub(crate) fn step(&self, dir: &FilePath) -> Result<Step, LinggenError> {
+    /// The step that stores it in a new session; `changed` is the time of a fork.
+    pub(crate) fn step(
+        &self,
+        dir: &FilePath,
+        changed: Option<Timestamp>,
+    ) -> Result<Step, LinggenError> {
         let Lineage { parent, turn, kind } = self;
-        let value = json!({"lineage": {"parent": parent, "turn": turn, "kind": kind}});
+        let lineage = json!({"parent": parent, "turn": turn, "kind": kind});
+        let value = match changed {
+            Some(changed) => json!({"lineage": lineage, "changed": changed.to_string()}),
+            None => json!({"lineage": lineage}),
+        };
         Ok(JsonDocument::new(&SessionFile::Lineage.of(dir), &value)?.step(FileMode::Default))
     }
 }
@@ -275,9 +285,9 @@ impl Session {
         Ok(None)
     }
 
-    /// The time of the last change.
+    /// The time of the last message, or of a later change of the marks, by a fork or by a rewind.
     pub fn updated(&self) -> Result<Option<Timestamp>, LinggenError> {
-        last_change(&self.store, &self.file(SessionFile::Messages), self.created()?)
+        last_change(&self.store, &self.place().dir, self.created()?)
     }
 
     /// The title to use if the metadata has none.
@@ -294,7 +304,8 @@ impl Session {
     pub fn lineage(&self) -> Result<Option<Lineage>, LinggenError> {
         let file = self.file(SessionFile::Lineage);
         let Some(stored) = JsonDocument::read(&self.store, &file)? else { return Ok(None) };
-        let lineage = stored.get("lineage").unwrap_or_default();
+        // A session that was rewound has the document, too.
+        let Some(lineage) = stored.get("lineage") else { return Ok(None) };
         let text = |key: &str| lineage.get(key).and_then(Value::as_str).map(str::to_owned);
         let turn = lineage.get("turn").and_then(Value::as_u64);
         match (text("parent"), turn, text("kind")) {
@@ -305,6 +316,22 @@ impl Session {
 }
 
 /// The time of the last message in a file that has one.
+/// The time of the last message in the directory of a session, or of a later change that no message shows.
+pub(crate) fn last_change(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    created: Option<Timestamp>,
+) -> Result<Option<Timestamp>, LinggenError> {
+    let message = last_write(store, &SessionFile::Messages.of(dir), created)?;
+    // A damaged document is a finding of the summary and of the check.
+    let own = match JsonDocument::read(store, &SessionFile::Lineage.of(dir)) {
+        Ok(own) => own.and_then(|own| own.string("changed")?.parse().ok()),
+        Err(LinggenError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(message.max(own).max(marks_changed(store, dir)?))
+}
+
 fn last_time(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Timestamp>, LinggenError> {
     for row in MessageReader::backward(store, file)? {
         if let Some(time) = row?.time() {
@@ -314,9 +341,9 @@ fn last_time(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Timestamp
     Ok(None)
 }
 
-/// The time of the last change: that of the last message, or else of the creation. Both are whole seconds, so the time of
+/// The time of the last write: that of the last message, or else of the creation. Both are whole seconds, so the time of
 /// the file is used where it agrees with them.
-pub(crate) fn last_change(
+fn last_write(
     store: &Arc<dyn Store>,
     file: &FilePath,
     created: Option<Timestamp>,

@@ -49,14 +49,9 @@ pub(super) fn check_large_document(
         (at, FindingCode::BadDocument, format!("not JSON at byte {at}: {reason}"))
     });
     let findings = bad_text.into_iter().chain(bad_json);
-    let finding = |(offset, code, message)| Finding {
-        file: path.clone(),
-        line: None,
-        offset: Some(offset),
-        code,
-        message,
-    };
-    Ok(findings.map(finding).collect())
+    let findings =
+        findings.map(|(offset, code, message)| Finding::new(path, code, message).at_offset(offset));
+    Ok(findings.collect())
 }
 
 struct DocumentScan {

@@ -9,7 +9,7 @@ use super::report::{ConversionReport, Disposition};
 use everturn_json::names::{FilePath, Name, SessionId};
 use everturn_session::format::{Operation, SessionError, SessionFormat, Transition};
 use everturn_session::model::{SessionRef, SessionSummary};
-use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, read_optional};
+use everturn_store::{Durability, Step, Store, StoreError, read_optional};
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::JsonTree;
 
@@ -125,9 +125,7 @@ impl SessionFacts {
             let mut scopes = vec![place.path.clone()];
             scopes.extend(Some(file.clone()).filter(|file| !file.is_within(&place.path)));
             let writer = store.lock(&scopes)?;
-            let (expect, mode) = (Precondition::Absent, FileMode::Default);
-            let step = Step::Replace { file, expect, bytes, mode };
-            writer.commit(vec![step], Durability::Synced)?;
+            writer.commit(vec![Step::create(file, bytes)], Durability::Synced)?;
             writer.release()?;
         }
         let stage = match self.status.as_str() {

@@ -19,7 +19,7 @@ use super::{ConvertError, OwnTarget, SessionDraft};
 use everturn_json::names::FilePath;
 use everturn_session::format::{SessionError, SessionFormat};
 use everturn_session::model::{Entry, SessionRef};
-use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store, StoreError};
+use everturn_store::{Durability, MemoryStore, Step, Store, StoreError};
 
 /// Requested properties of the new session.
 pub(super) struct ConversionRequest<'w> {
@@ -181,7 +181,7 @@ pub(super) fn plan_native(
     let (store, memory) = empty_store();
     let place = SessionRef { id, path };
     let writer = store.lock(std::slice::from_ref(&place.path))?;
-    writer.commit(vec![new_file(&place.path, bytes)], Durability::Synced)?;
+    writer.commit(vec![Step::create(place.path.clone(), bytes)], Durability::Synced)?;
     writer.release()?;
     let (files, expected) =
         (memory.contents(), ExpectedContent::Texts(texts, written.pairs.among(&stays), opening));
@@ -211,11 +211,6 @@ fn dropped_entry(told: &SourceEntry, why: &str) -> EntryOutcome {
         fate: Disposition::Dropped,
         why: vec![why.to_owned()],
     }
-}
-
-fn new_file(file: &FilePath, bytes: Vec<u8>) -> Step {
-    let (expect, mode) = (Precondition::Absent, FileMode::Default);
-    Step::Replace { file: file.clone(), expect, bytes, mode }
 }
 
 /// Restores a session that had this format before, with its original records. Returns `None` if it would not read back
@@ -337,7 +332,7 @@ impl ConversionPlan {
             if !is_own {
                 scopes.push(file.clone());
             }
-            steps.push(new_file(file, bytes.clone()));
+            steps.push(Step::create(file.clone(), bytes.clone()));
         }
         let writer = store.lock(&scopes)?;
         for scope in &scopes {

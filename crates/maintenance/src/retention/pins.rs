@@ -9,9 +9,7 @@ use everturn_json::names::FilePath;
 use everturn_session::format::{SessionError, SessionFormat};
 use everturn_session::model::SessionRef;
 use everturn_session::trash::list_dir;
-use everturn_store::{
-    Durability, FileMode, Precondition, Step, Store, StoreError, pins_dir, read_optional,
-};
+use everturn_store::{Durability, Step, Store, StoreError, pins_dir, read_optional};
 
 /// A pinned session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +56,7 @@ pub fn pin_session(
             "layout": layout.name(), "session": place.id, "path": place.path.as_str(),
             "time": now.to_string(),
         });
-        let (bytes, expect) = (format!("{value}\n").into_bytes(), Precondition::Absent);
-        let step = Step::Replace { file, expect, bytes, mode: FileMode::Default };
+        let step = Step::create(file, format!("{value}\n").into_bytes());
         writer.commit(vec![step], Durability::Synced)?;
     }
     writer.release()?;

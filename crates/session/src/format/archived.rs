@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{SessionError, error_chain};
 use everturn_archive::{ArchiveLimits, StoreFileReader, Unpacker, check};
 use everturn_json::names::{FilePath, Name};
-use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
+use everturn_store::{Durability, MemoryStore, Step, Store};
 
 /// Unpacks an archive into a new memory store, at `dir`. The whole archive is checked before anything is unpacked.
 pub fn unpack_to_memory(
@@ -26,9 +26,7 @@ pub fn unpack_to_memory(
     for unpacked in Unpacker::new(pieces()?, top, &limits) {
         let (path, bytes) = unpacked.map_err(bad)?;
         let Some(file) = path.rebased(&from, dir) else { continue };
-        let (expect, mode) = (Precondition::Anything, FileMode::Default);
-        let step = Step::Replace { file, expect, bytes, mode };
-        writer.commit(vec![step], Durability::Buffered)?;
+        writer.commit(vec![Step::replace(file, bytes)], Durability::Buffered)?;
     }
     writer.release()?;
     Ok(held)

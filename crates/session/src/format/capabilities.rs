@@ -42,6 +42,61 @@ pub struct Capabilities<'f> {
     pub keys: Option<&'f dyn KeyedTurns>,
     /// Stores state files that were edited by hand as a turn.
     pub adoption: Option<&'f dyn StateAdoption>,
+    /// What its sessions have beyond the common model.
+    pub features: &'f [Feature],
+    /// The precision of the stored times.
+    pub times: TimePrecision,
+}
+
+/// Something in the sessions of a format that commands of their own use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// A window of messages that is sent to a model.
+    ContextWindow,
+    /// Support tools, such as trackers and summaries.
+    SupportTools,
+    /// Rules of a tabletop campaign: actors, dice, scripted turns.
+    CampaignRules,
+    /// Completing a session removes snapshots, and can be previewed.
+    CompletionPreview,
+    /// A session is a part of a series.
+    Series,
+    /// A new session gets a title.
+    Title,
+    /// A session belongs to a project directory.
+    Project,
+    /// The directory of the agent is stored in a new session.
+    WorkingDirectory,
+    /// All messages of a session can be cleared.
+    ClearMessages,
+}
+
+impl Feature {
+    /// Its name in messages.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Feature::ContextWindow => "context windows",
+            Feature::SupportTools => "support tools",
+            Feature::CampaignRules => "actors, dice and scripted turns",
+            Feature::CompletionPreview => "a dry run of complete",
+            Feature::Series => "series",
+            Feature::Title => "titles",
+            Feature::Project => "project directories",
+            Feature::WorkingDirectory => "working directories",
+            Feature::ClearMessages => "clearing all messages",
+        }
+    }
+}
+
+/// The precision of the times that a format stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimePrecision {
+    /// Fractions of a second are stored.
+    #[default]
+    Fractions,
+    /// Only whole seconds are stored.
+    Seconds,
 }
 
 /// An operation of a capability, for the error if a format lacks it.
@@ -171,7 +226,10 @@ pub trait EditableFormat: Send + Sync {
 
 /// A format whose sessions are paused, completed, archived and trashed.
 pub trait FormatLifecycle: Send + Sync {
-    /// Applies a transition to a session; returns where it is afterwards. A format may have only some transitions.
+    /// The transitions that the format has. No other is passed to [`FormatLifecycle::transition`].
+    fn transitions(&self) -> &'static [Transition];
+
+    /// Applies a transition to a session; returns where it is afterwards.
     fn transition(
         &self,
         store: &Arc<dyn Store>,
@@ -338,6 +396,16 @@ pub enum Transition {
 }
 
 impl Transition {
+    /// All transitions.
+    pub const ALL: &[Transition] = &[
+        Transition::Pause,
+        Transition::Resume,
+        Transition::Complete,
+        Transition::Archive,
+        Transition::Unarchive,
+        Transition::Trash,
+    ];
+
     /// The error for a format that lacks the transition.
     #[must_use]
     pub fn unsupported(self, layout: &'static str) -> SessionError {

@@ -78,7 +78,7 @@ fn find_in(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step};
+    use everturn_store::{Durability, MemoryStore, Step};
 
     fn path(text: &str) -> FilePath {
         FilePath::parse(text).unwrap()
@@ -87,12 +87,7 @@ mod tests {
     #[test]
     fn a_session_that_an_earlier_list_had_is_listed_where_it_is_now() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let step = Step::Replace {
-            file: path("paused/s1/a.json"),
-            expect: Precondition::Anything,
-            bytes: b"{}".to_vec(),
-            mode: FileMode::Default,
-        };
+        let step = Step::replace(path("paused/s1/a.json"), b"{}".to_vec());
         let writer = store.lock(&[FilePath::root()]).unwrap();
         writer.commit(vec![step], Durability::Synced).unwrap();
         let place =

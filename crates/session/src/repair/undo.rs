@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     FileAction, RECORD, RepairAction, RepairError, RepairRecord, RepairReport, RepairedFile,
-    child_path, content_mark, original_path, write_step,
+    child_path, content_mark, original_path,
 };
 use everturn_json::names::{FilePath, SessionId};
 use everturn_store::{
@@ -148,7 +148,7 @@ fn restore_step(
         }
         (_, Some(original), Some(now)) => {
             let expect = Precondition::Content(Fingerprint::of(&now));
-            Some((write_step(path.clone(), expect, original), "restored"))
+            Some((Step::replace_expecting(path.clone(), expect, original), "restored"))
         }
         _ => None,
     })

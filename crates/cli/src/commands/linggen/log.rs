@@ -9,7 +9,7 @@ use everturn::names::FilePath;
 use everturn::store::Store;
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::linggen::{
@@ -101,7 +101,7 @@ fn show(context: &mut Context, date: Option<&str>) -> Result<(), EarlyExit> {
             Some(date) => format!("there is no log of {date}"),
             None => "there are no logs".to_owned(),
         };
-        return Err(Error::new(Exit::Request, what).hint("everturn linggen log list").into());
+        return Err(Error::new(Exit::Request, what).hint(next_command("linggen log list")).into());
     };
     let bytes = root.store().read(file, 0..u64::MAX).map_err(Error::from)?;
     let text = without_colours(&String::from_utf8_lossy(&bytes));

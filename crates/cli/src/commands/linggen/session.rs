@@ -1,7 +1,7 @@
 //! `everturn linggen session`: renames and clears sessions.
 
-use everturn::format::Operation;
-use everturn::linggen::{FORMAT, LinggenWriter, SessionLocation, clear_messages};
+use everturn::format::{Feature, Operation};
+use everturn::linggen::{LinggenWriter, SessionLocation, clear_messages};
 use everturn::names::SessionId;
 use serde_json::json;
 
@@ -51,9 +51,7 @@ Examples:
 }
 
 fn location(found: &FoundSession) -> Result<SessionLocation, Error> {
-    if found.layout != FORMAT {
-        return Err(found.layout.unsupported("this command").into());
-    }
+    found.layout.require(Feature::ClearMessages)?;
     found.editing(Operation::Write)?;
     Ok(SessionLocation { id: SessionId::parse(&found.place.id)?, dir: found.place.path.clone() })
 }

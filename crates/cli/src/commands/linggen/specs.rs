@@ -6,7 +6,7 @@ use everturn::linggen::{SpecKind, SpecShape, SpecSource, add_spec, remove_spec};
 use serde_json::{Value, json};
 
 use crate::agent_homes;
-use crate::context::Context;
+use crate::context::{Context, next_command};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::linggen::specs::{FoundSpec, find_all};
@@ -59,7 +59,7 @@ fn missing(kind: SpecKind, name: &str) -> Error {
         SpecKind::Skill => "skill",
     };
     Error::new(Exit::Request, format!("there is no {what} {name:?}"))
-        .hint(format!("everturn linggen {what} list"))
+        .hint(next_command(&format!("linggen {what} list")))
 }
 
 /// Adds an agent or skill to the home, from stdin. Says which other one counts instead, if one does.

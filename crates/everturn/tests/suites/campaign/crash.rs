@@ -107,7 +107,7 @@ const OPS: &[Op] = &[
     |store| mark(store, "stairs"),
     |store| {
         let mut campaign = on(store)?;
-        campaign.remove_mark("mark-1")?;
+        campaign.remove_mark("mark-1", at(5))?;
         Ok(campaign.release()?)
     },
     |store| Ok(set_status(store, &id("camp_0001"), &CampaignStatus::Paused)?),

@@ -189,7 +189,7 @@ impl World {
             6 => {
                 let known = self.campaigns[id].marks.keys().next().cloned();
                 let id_of_mark = known.unwrap_or_else(|| "mark-1".to_owned());
-                let removed = campaign.remove_mark(&id_of_mark).is_ok();
+                let removed = campaign.remove_mark(&id_of_mark, at(6)).is_ok();
                 assert_eq!(removed, self.model(id).marks.remove(&id_of_mark).is_some());
             }
             3 if self.campaigns.len() < 6 => {

@@ -319,8 +319,7 @@ fn documented_frames_become_turns_with_text_and_snapshots() {
     assert_eq!(texts, expected);
     let world = session.state_at(2).unwrap().state.world;
     assert_eq!(world.text_at(&["clock"]).as_deref(), Some("2"));
-    let files: Vec<String> =
-        super::damage::files(&disk).keys().map(ToString::to_string).collect();
+    let files: Vec<String> = super::damage::files(&disk).keys().map(ToString::to_string).collect();
     for index in ["turn-index", "scene-index", "delta-index", "event-index"] {
         assert!(
             files.iter().any(|file| file.ends_with(&format!("indexes/{index}.json"))),

@@ -125,8 +125,8 @@ impl SessionEditor for CampaignEditor {
         self.writer.add_mark(new, now)
     }
 
-    fn remove_mark(&mut self, id: &str, _now: Timestamp) -> Result<Mark, SessionError> {
-        self.writer.remove_mark(id)
+    fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
+        self.writer.remove_mark(id, now)
     }
 
     fn release(self: Box<Self>) -> Result<(), SessionError> {

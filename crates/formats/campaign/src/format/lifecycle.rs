@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::CampaignFormat;
 use crate::error::CampaignError;
 use crate::lifecycle::{
-    CampaignStatus, archive, purge, restore, set_status, trash, trashed, unarchive,
+    CampaignStatus, archive, change_status, purge, restore, trash, trashed, unarchive,
 };
 use crate::paths::campaign_dir;
 use everturn_archive::PackProgress;
@@ -19,6 +19,10 @@ use everturn_session::trash::{TrashEntry as InTrash, TrashError, TrashName};
 use everturn_store::Store;
 
 impl FormatLifecycle for CampaignFormat {
+    fn transitions(&self) -> &'static [Transition] {
+        Transition::ALL
+    }
+
     fn transition(
         &self,
         store: &Arc<dyn Store>,
@@ -52,7 +56,7 @@ impl FormatLifecycle for CampaignFormat {
                 return Ok(staged(SessionRef { path: gone.path.clone(), ..here }, Some(gone)));
             }
         };
-        set_status(store, &id, &status)?;
+        change_status(store, &id, &status, Some(now))?;
         Ok(staged(here, None))
     }
 

@@ -74,9 +74,9 @@ impl SessionEditor for GameEditor {
         Ok(mark)
     }
 
-    fn remove_mark(&mut self, id: &str, _now: Timestamp) -> Result<Mark, SessionError> {
+    fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
         let session = self.writer.session();
-        let (mark, step) = MarkDocument::open(&session.store, &session.dir)?.remove(id)?;
+        let (mark, step) = MarkDocument::open(&session.store, &session.dir)?.remove(id, now)?;
         self.writer.commit(vec![step])?;
         Ok(mark)
     }

@@ -94,6 +94,10 @@ pub(super) fn mark(
 }
 
 impl FormatLifecycle for GameFormat {
+    fn transitions(&self) -> &'static [Transition] {
+        Transition::ALL
+    }
+
     fn transition(
         &self,
         store: &Arc<dyn Store>,

@@ -52,8 +52,8 @@ impl SessionEditor for LinggenEditor {
         Ok(mark)
     }
 
-    fn remove_mark(&mut self, id: &str, _now: Timestamp) -> Result<Mark, SessionError> {
-        let (mark, step) = self.writer.marks()?.remove(id)?;
+    fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
+        let (mark, step) = self.writer.marks()?.remove(id, now)?;
         self.writer.commit(step)?;
         Ok(mark)
     }

@@ -89,6 +89,10 @@ fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, LinggenError> 
 }
 
 impl FormatLifecycle for LinggenFormat {
+    fn transitions(&self) -> &'static [Transition] {
+        &[Transition::Trash]
+    }
+
     fn transition(
         &self,
         store: &Arc<dyn Store>,
