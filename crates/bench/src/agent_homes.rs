@@ -1,9 +1,10 @@
-//! Measures how long it takes to list the sessions of large agent homes.
+//! Measures how long `everturn ls` takes to list the sessions of large agent homes, as a user runs it.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Args, value_parser};
 use everturn::disk::RealDisk;
@@ -23,6 +24,9 @@ use crate::stats::median;
 /// The target for a list, in milliseconds.
 const TARGET: f64 = 100.0;
 
+/// The time after which the catalog trusts the times of files.
+const SETTLE: Duration = Duration::from_secs(3);
+
 /// The number of files created by one commit.
 const BATCH: u32 = 500;
 
@@ -36,6 +40,10 @@ pub(crate) struct HomeBench {
     /// Number of runs; the report shows the median
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
+
+    /// The program to measure; default: `everturn` beside this program
+    #[arg(long, value_name = "FILE")]
+    everturn: Option<PathBuf>,
 
     /// Parent of the temporary data directory, which is removed afterwards
     #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
@@ -70,6 +78,21 @@ pub(crate) enum HomesError {
     NoLayout {
         /// The name of the format.
         name: &'static str,
+    },
+    /// The command could not be run.
+    #[error("cannot run {program}; build it with: cargo build --release -p everturn-cli")]
+    Command {
+        /// The program.
+        program: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The command failed.
+    #[error("everturn ls failed: {message}")]
+    Failed {
+        /// What it said.
+        message: String,
     },
     /// The list does not match the created sessions.
     #[error("{found} sessions were listed, {made} were created")]
@@ -128,6 +151,15 @@ impl HomeKind {
     }
 }
 
+/// The median times of the command in a home, in milliseconds.
+struct HomeTimes {
+    kind: HomeKind,
+    /// Without any cache of Everturn.
+    cold: f64,
+    /// With nothing changed since the last list.
+    warm: f64,
+}
+
 impl HomeBench {
     pub(crate) fn execute(
         &self,
@@ -135,55 +167,104 @@ impl HomeBench {
         progress: &mut dyn Write,
     ) -> Result<(), HomesError> {
         files::create_dir(&self.dir).map_err(HomesError::Directory)?;
+        let program = self.program()?;
         let mut report = Vec::new();
         for kind in [HomeKind::Codelia, HomeKind::Linggen] {
-            let place = tempfile::tempdir_in(&self.dir)?;
-            let disk = Arc::new(RealDisk::open(place.path())?);
-            let owner = LockOwner { pid: std::process::id(), started: String::new() };
-            let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(owner))?);
+            let dir = tempfile::tempdir_in(&self.dir)?;
+            let user = files::absolute(dir.path()).map_err(HomesError::Directory)?;
+            let home = user.join(format!(".{}", kind.name()));
+            files::create_dir(&home).map_err(HomesError::Directory)?;
             writeln!(progress, "creating {} {} sessions", self.sessions, kind.name())?;
-            self.make(kind, &store)?;
-            report.push((kind, self.measure(kind, &store)?));
+            let disk = Arc::new(RealDisk::open(&home)?);
+            let owner = LockOwner { pid: std::process::id(), started: String::new() };
+            let store = FileStore::open(disk, Options::new(owner))?;
+            let shared: Arc<dyn Store> = Arc::new(store.clone());
+            self.make(kind, &shared)?;
+            drop(shared);
+            store.close()?;
+            report.push(self.measure(kind, &program, &user)?);
         }
+        self.print(&report, out)?;
+        Ok(())
+    }
+
+    fn print(&self, report: &[HomeTimes], out: &mut dyn Write) -> io::Result<()> {
         if self.json {
-            let homes: Vec<_> = report
-                .iter()
-                .map(|(kind, took)| json!({"layout": kind.name(), "list_ms": took}))
-                .collect();
+            let home = |times: &HomeTimes| json!({"layout": times.kind.name(), "cold_ms": times.cold, "warm_ms": times.warm});
+            let homes: Vec<_> = report.iter().map(home).collect();
             let report = json!({
                 "sessions": self.sessions, "runs": self.runs, "target_ms": TARGET, "homes": homes,
             });
-            writeln!(out, "{report:#}")?;
-            return Ok(());
+            return writeln!(out, "{report:#}");
         }
-        for (kind, took) in report {
+        for HomeTimes { kind, cold, warm } in report {
             let name = kind.name();
             writeln!(
                 out,
-                "{name}: list of {} sessions: {took:.1} ms (target {TARGET} ms)",
+                "{name}: everturn ls of {} sessions: {cold:.1} ms without a catalog, {warm:.1} ms with nothing changed (target {TARGET} ms)",
                 self.sessions
             )?;
         }
         Ok(())
     }
 
-    /// Returns the median time of a list, in milliseconds.
-    fn measure(&self, kind: HomeKind, store: &Arc<dyn Store>) -> Result<f64, HomesError> {
-        let layout = kind.layout()?;
-        let mut millis = Vec::new();
-        // The first list runs with cold system caches and is not counted.
-        for run in 0..=self.runs {
-            let start = Instant::now();
-            let (summaries, _) = layout.list(store)?;
-            let took = start.elapsed().as_secs_f64() * 1000.0;
-            if summaries.len() != usize::try_from(self.sessions).unwrap_or(usize::MAX) {
-                return Err(HomesError::Wrong { found: summaries.len(), made: self.sessions });
-            }
-            if run > 0 {
-                millis.push(took);
-            }
+    fn program(&self) -> Result<PathBuf, HomesError> {
+        if let Some(program) = &self.everturn {
+            return files::absolute(program).map_err(HomesError::Directory);
         }
-        Ok(median(millis))
+        let this = files::this_program().map_err(HomesError::Directory)?;
+        Ok(this.with_file_name("everturn"))
+    }
+
+    /// Runs the command for a user, and returns how long it took in milliseconds.
+    fn list(&self, kind: HomeKind, program: &Path, user: &Path) -> Result<f64, HomesError> {
+        let start = Instant::now();
+        let output = Command::new(program)
+            .args(["ls", "--layout", kind.name()])
+            .current_dir(user)
+            .env_clear()
+            .env("HOME", user)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| HomesError::Command {
+                program: program.display().to_string(),
+                source,
+            })?;
+        let took = start.elapsed().as_secs_f64() * 1000.0;
+        if !output.status.success() {
+            let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(HomesError::Failed { message });
+        }
+        let found = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+        if found != usize::try_from(self.sessions).unwrap_or(usize::MAX) {
+            return Err(HomesError::Wrong { found, made: self.sessions });
+        }
+        Ok(took)
+    }
+
+    /// Measures the command, first without a catalog, then with one.
+    fn measure(
+        &self,
+        kind: HomeKind,
+        program: &Path,
+        user: &Path,
+    ) -> Result<HomeTimes, HomesError> {
+        let (mut cold, mut warm) = (Vec::new(), Vec::new());
+        let own = user.join(".everturn");
+        for run in 0..self.runs {
+            if files::is_there(&own) {
+                let aside = user.join(format!("former-{run}"));
+                files::rename(&own, &aside).map_err(HomesError::Directory)?;
+            }
+            cold.push(self.list(kind, program, user)?);
+        }
+        // What changed within the last two seconds is read again.
+        std::thread::sleep(SETTLE);
+        self.list(kind, program, user)?;
+        for _ in 0..self.runs {
+            warm.push(self.list(kind, program, user)?);
+        }
+        Ok(HomeTimes { kind, cold: median(cold), warm: median(warm) })
     }
 
     /// Creates the files; each Codelia session is then opened once, so that the index contains it.

@@ -1,11 +1,12 @@
 //! The catalog over all sources of the user ([`SourceCollection`]), and how sessions are named ([`SessionNames`]).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use everturn::format::{self, SessionFormat};
+use everturn::store::{StoreError, quarantine_dir};
 use everturn_catalog::{
     Catalog, CatalogError, CatalogListing, CatalogSession, ClearedCatalog, SessionSource,
     SummaryDetail,
@@ -132,6 +133,16 @@ impl SourceCollection {
         root.map(|(_, root)| root.shown(&session.summary.session.path)).unwrap_or_default()
     }
 
+    /// Returns the sources that have a quarantine, so that it is not looked for once per session.
+    pub(crate) fn sources_with_quarantine(&self) -> BTreeSet<usize> {
+        let has_quarantine = |root: &OpenRoot| {
+            let found = root.store().stat(&quarantine_dir());
+            !matches!(found, Ok(None) | Err(StoreError::Missing { .. }))
+        };
+        let roots = self.roots.iter().enumerate();
+        roots.filter(|(_, (_, root))| has_quarantine(root)).map(|(source, _)| source).collect()
+    }
+
     /// Returns a line about the quarantine of a session, unless it is empty.
     pub(crate) fn quarantine_line(&self, session: &CatalogSession) -> Option<String> {
         let (_, root) = self.roots.get(session.source)?;
@@ -146,11 +157,17 @@ impl SourceCollection {
             .map_or(("", String::new()), |(name, root)| (name, root.path.display().to_string()))
     }
 
-    /// Returns the path that the user named, for messages.
+    /// Returns the paths of all sources, for messages.
     pub(crate) fn place(&self) -> String {
         let paths: Vec<String> =
             self.roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
         paths.join(", ")
+    }
+
+    /// Returns the paths of all sources for the end of a message; empty if there are none.
+    pub(crate) fn in_places(&self) -> String {
+        let place = self.place();
+        if place.is_empty() { place } else { format!(" in {place}") }
     }
 
     /// Prints the problems of the catalog.

@@ -4,11 +4,30 @@ pub(crate) mod runs;
 
 use std::sync::Arc;
 
-use everturn::codelia::{ApprovalMode, ProjectPolicies};
+use everturn::codelia::{ApprovalMode, ProjectPolicies, ToolOutputs};
+use everturn::home::HomeLayout;
 use everturn::store::Store;
 
-use crate::agent_homes::AgentHome;
+use crate::agent_homes::{AgentHome, open_if_present};
 use crate::error::Error;
+
+/// Returns the tool outputs in a store that is the home, or only the cache.
+pub(crate) fn outputs_of(store: Arc<dyn Store>, is_cache: bool) -> Result<ToolOutputs, Error> {
+    match is_cache {
+        true => Ok(ToolOutputs::in_cache(store)?),
+        false => Ok(ToolOutputs::in_home(store)),
+    }
+}
+
+/// Returns the tool outputs of a home for reading; `None` if it does not exist yet.
+pub(crate) fn cached_outputs(home: &AgentHome) -> Result<Option<ToolOutputs>, Error> {
+    let dirs = &home.dirs;
+    let (dir, is_cache) = match dirs.arrangement {
+        HomeLayout::Home => (&dirs.state_dir, false),
+        HomeLayout::Xdg => (&dirs.cache_dir, true),
+    };
+    open_if_present(dir)?.map(|store| outputs_of(store, is_cache)).transpose()
+}
 
 /// Returns the path of the file with the policies of projects.
 pub(crate) fn policy_file(home: &AgentHome) -> String {

@@ -9,16 +9,19 @@ use std::path::PathBuf;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use everturn::codelia::{CodeliaHome, RunLogs};
-use everturn::format::{self, Feature};
-use everturn::linggen::{self, projects, run_ids};
+use everturn::codelia::{self, CodeliaHome, RunLogs};
+use everturn::format::{self, Feature, SessionFormat};
+use everturn::linggen::{self, SpecKind, projects, run_ids};
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
 use crate::agent_homes::{self, AgentKind, home_of};
 use crate::catalog::{SessionNames, collection};
+use crate::codelia::cached_outputs;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::linggen::specs::find_all;
+use crate::linggen::{mission_id, project_path};
 use crate::output::{self, Output, escape_controls};
 use crate::sources::{SourceLocation, SourceOrigin, all_sources};
 use crate::{settings, unparsed_words};
@@ -63,7 +66,11 @@ fn with_candidates(command: Command, words: &[OsString]) -> Command {
             .map(str::to_owned)
     };
     let root = value("--root").map(PathBuf::from);
-    add_candidates(command, &CompletionScope { root, layout: value("--layout") })
+    // The groups of commands for one agent imply its format.
+    let is_group =
+        |word: &&str| [codelia::FORMAT, linggen::FORMAT].iter().any(|of| of.name() == *word);
+    let group = words.iter().filter_map(|word| word.to_str()).find(is_group).map(str::to_owned);
+    add_candidates(command, &CompletionScope { root, layout: value("--layout").or(group) })
 }
 
 /// Where to look for candidates.
@@ -84,7 +91,7 @@ impl CompletionScope {
 type CompletionSource = fn(&Context, &str) -> Vec<CompletionCandidate>;
 
 /// The value names of arguments whose values can be listed.
-const OFFERS: [(&str, CompletionSource); 8] = [
+const OFFERS: [(&str, CompletionSource); 12] = [
     ("SESSION", |context, word| sessions(context, word, |_| true)),
     ("CAMPAIGN", |context, word| {
         sessions(context, word, |one| {
@@ -98,6 +105,10 @@ const OFFERS: [(&str, CompletionSource); 8] = [
     ("RUN", |context, _| names(runs(context))),
     ("PLAN", |context, _| names(plans(context))),
     ("SETTING", |context, _| names(setting_names(context))),
+    ("MISSION", |context, _| names(missions(context))),
+    ("AGENT", |context, _| names(spec_names(SpecKind::Agent, context))),
+    ("SKILL", |context, _| names(spec_names(SpecKind::Skill, context))),
+    ("REFERENCE", |context, _| names(output_references(context))),
 ];
 
 /// Adds candidates to the arguments of a command and its subcommands.
@@ -193,6 +204,39 @@ fn plans(context: &Context) -> Result<Vec<String>, Error> {
     let root = agent_homes::root(context.named_root(), Some(linggen::FORMAT.name()))?;
     let Some(store) = agent_homes::open_if_present(&root)? else { return Ok(Vec::new()) };
     Ok(linggen::plans(&store)?)
+}
+
+/// Returns the context of commands for one format.
+fn context_of(context: &Context, format: &dyn SessionFormat) -> Context {
+    let (root, layout) = (context.root.clone(), Some(format.name().to_owned()));
+    Context { root, layout, out: Output::stdout(), ..*context }
+}
+
+/// Returns the missions of the current project, and the scheduled ones.
+fn missions(context: &Context) -> Result<Vec<String>, Error> {
+    let root = agent_homes::root(context.named_root(), Some(linggen::FORMAT.name()))?;
+    let Some(store) = agent_homes::open_if_present(&root)? else { return Ok(Vec::new()) };
+    let mut ids = Vec::new();
+    let project = project_path(None)?;
+    if let Some(project) = linggen::find_project(&store, &project)? {
+        let found = linggen::missions(&store, &project.dir)?.missions;
+        ids.extend(found.iter().map(mission_id));
+    }
+    ids.extend(linggen::scheduled_missions(&store)?.0.into_iter().map(|mission| mission.id));
+    Ok(ids)
+}
+
+/// Returns the names of agents or skills.
+fn spec_names(kind: SpecKind, context: &Context) -> Result<Vec<String>, Error> {
+    let found = find_all(kind, &context_of(context, linggen::FORMAT), None)?;
+    Ok(found.into_iter().filter(|one| one.counts).map(|one| one.spec.id).collect())
+}
+
+/// Returns the references of tool outputs in Codelia's home.
+fn output_references(context: &Context) -> Result<Vec<String>, Error> {
+    let home = home_of(&context_of(context, codelia::FORMAT))?;
+    let Some(outputs) = cached_outputs(&home)? else { return Ok(Vec::new()) };
+    Ok(outputs.list()?.into_iter().map(|(reference, _)| reference).collect())
 }
 
 /// Returns the names of all settings.

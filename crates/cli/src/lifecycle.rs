@@ -1,5 +1,7 @@
 //! Lifecycle transitions of sessions.
 
+use std::time::Duration;
+
 use everturn::archive::PackProgress as Bytes;
 use everturn::format::{Operation, Transition};
 
@@ -9,6 +11,7 @@ use crate::exit::Exit;
 use crate::json::JsonObject;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::retry::retry_while_busy;
 use crate::settings;
 
 /// Runs long work with a progress line in bytes.
@@ -28,11 +31,23 @@ pub(crate) fn transition(
     name: &str,
     stage: Transition,
 ) -> Result<Exit, EarlyExit> {
+    transition_within(Duration::ZERO, context, name, stage)
+}
+
+/// As [`transition`]; waits for other processes that are writing to the session.
+pub(crate) fn transition_within(
+    wait: Duration,
+    context: &mut Context,
+    name: &str,
+    stage: Transition,
+) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(name)?;
     let store = found.root.store();
     let staged = with_byte_progress(stage.verb(), |progress| {
         let lifecycle = found.layout.lifecycle(Operation::Transition(stage))?;
-        lifecycle.transition(&store, &found.place, stage, settings::now(), progress)
+        retry_while_busy(wait, || {
+            lifecycle.transition(&store, &found.place, stage, settings::now(), &mut *progress)
+        })
     });
     let staged = staged.map_err(|error| found.failed(error))?;
     let path = found.root.shown(&staged.session.path);

@@ -2,12 +2,15 @@
 
 pub(crate) mod config;
 pub(crate) mod runs;
+pub(crate) mod specs;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use everturn::format::{SessionError, SessionFormat};
-use everturn::linggen::{FORMAT, LinggenError, Project, ProjectPath, find_project, open_project};
+use everturn::linggen::{
+    FORMAT, LinggenError, Mission, Project, ProjectPath, find_project, open_project,
+};
 
 use crate::context::{Context, next_command};
 use crate::error::Error;
@@ -44,6 +47,12 @@ pub(crate) fn retry_linggen<T>(
     attempt: impl FnMut() -> Result<T, LinggenError>,
 ) -> Result<T, Error> {
     Ok(retry_while_busy(WAIT, attempt)?)
+}
+
+/// Returns the ID of a mission: the name of its file without the ending.
+pub(crate) fn mission_id(mission: &Mission) -> String {
+    let name = mission.file.name().map(|name| name.to_string()).unwrap_or_default();
+    name.strip_suffix(".json").unwrap_or(&name).to_owned()
 }
 
 /// Returns the path of a project as given by the user: absolute, and without links if it exists.

@@ -29,6 +29,9 @@ impl SecretMask for SecretRules {
     }
 }
 
+/// The number of characters from which on a cut word may be a part of a secret.
+const LONG_WORD: usize = 12;
+
 /// Masks texts, and counts the masked secrets.
 pub(crate) struct TextMasker<'m> {
     mask: Option<&'m dyn SecretMask>,
@@ -55,6 +58,20 @@ impl<'m> TextMasker<'m> {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         }
+    }
+
+    /// Masks a title, which may be the cut beginning of a text. Half of a secret is not recognized, so a long word that
+    /// was cut is omitted.
+    pub(crate) fn mask_title(&self, title: String) -> String {
+        if self.mask.is_none() {
+            return title;
+        }
+        let masked = self.mask_text(title);
+        let cut = ["…", "..."].iter().find_map(|end| Some((masked.strip_suffix(end)?, *end)));
+        let Some((before, end)) = cut else { return masked };
+        let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let (kept, word) = before.split_at(start);
+        if word.chars().count() < LONG_WORD { masked } else { format!("{kept}{end}") }
     }
 
     /// Masks the strings in JSON; everything else keeps its spelling.
@@ -139,5 +156,19 @@ mod tests {
         );
         assert_eq!(masker.counts(), BTreeMap::from([("key".to_owned(), 2)]));
         assert_eq!(TextMasker::new(None).mask_json(json.to_owned()), json);
+    }
+
+    #[test]
+    fn a_long_word_at_the_cut_of_a_title_is_omitted() {
+        let masker = TextMasker::new(Some(&KeyMask));
+        let title = |text: &str| masker.mask_title(text.to_owned());
+        assert_eq!(title("use abcdefghijklmnop…"), "use …");
+        assert_eq!(title("abcdefghijklmnop..."), "...");
+        assert_eq!(title("use it for the next…"), "use it for the next…");
+        assert_eq!(title("use abcdefghijklmnop"), "use abcdefghijklmnop");
+        assert_eq!(
+            TextMasker::new(None).mask_title("abcdefghijklmnop…".into()),
+            "abcdefghijklmnop…"
+        );
     }
 }

@@ -141,17 +141,20 @@ impl<'s> ExportSource<'s> {
 
     /// Returns a name.
     pub(crate) fn display_name(&self, name: String) -> String {
-        let masked = self.masker.mask_text(name);
+        self.one_line(self.masker.mask_text(name))
+    }
+
+    fn one_line(&self, text: String) -> String {
         match self.texts {
-            TextMode::Shown | TextMode::Page => escape_to_one_line(&masked),
-            TextMode::Exact => masked,
+            TextMode::Shown | TextMode::Page => escape_to_one_line(&text),
+            TextMode::Exact => text,
         }
     }
 
     pub(crate) fn cover(&self, now: Timestamp) -> SessionCover {
         let summary = self.summary;
         SessionCover {
-            title: self.display_name(summary.title.clone()),
+            title: self.one_line(self.masker.mask_title(summary.title.clone())),
             id: self.display_name(summary.session.id.clone()),
             layout: summary.layout,
             status: self.display_name(summary.status.clone()),

@@ -41,7 +41,7 @@ use thiserror::Error;
 
 use everturn_value::document::{Document, EditError, ParseError, ReadError};
 
-pub use edit::{layer_for, remove_value, set_value};
+pub use edit::{add_item, layer_for, remove_item, remove_value, set_value};
 pub use fields::FieldType;
 
 /// The source of a setting, strongest first.

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use everturn_json::jsonl::ByteSource;
 use everturn_json::names::{FilePath, Name, NameError};
@@ -221,6 +222,16 @@ pub struct FileStat {
     /// The modification time, in some unit, for comparison with an earlier one. Zero if it is unknown or was not asked
     /// for, as it is with [`Disk::stat_with_time`].
     pub modified: u64,
+}
+
+impl FileStat {
+    /// Returns the modification time since 1970, if it is known.
+    #[must_use]
+    pub fn modified_since_epoch(&self) -> Option<Duration> {
+        let (seconds, nanos) = (self.modified >> 32, self.modified & u64::from(u32::MAX));
+        let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?;
+        (seconds > 0).then(|| Duration::new(seconds, nanos))
+    }
 }
 
 /// Identifies a file, whatever its name: device, inode number and creation time, because inode numbers are reused. All

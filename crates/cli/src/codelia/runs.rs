@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn::codelia::{CodeliaHome, MessageReader, RunLogs, RunSummary, RunWriter, ToolOutputs};
+use everturn::codelia::{CodeliaHome, MessageReader, RunLogs, RunSummary, RunWriter};
 use everturn::names::SessionId;
 use everturn::store::{Durability, Store};
 use everturn::tree::JsonTree;
@@ -117,7 +117,11 @@ fn said_in(record: &JsonTree) -> Vec<(String, String)> {
         "header" => {
             let model = format!("{} {}", text(&["model", "provider"]), text(&["model", "name"]));
             let session = text(&["session_id"]);
-            one("run", format!("session {session}, model {}", model.trim()))
+            let model = match model.trim() {
+                "" => String::new(),
+                model => format!(", model {model}"),
+            };
+            one("run", format!("session {session}{model}"))
         }
         "run.start" => {
             let input = record.string_at(&["input", "text"]);
@@ -192,9 +196,7 @@ pub(crate) fn begin(
         "input": {"type": "text", "text": text.unwrap_or_default()},
     });
     let status = json!({"type": "run.status", "run_id": id, "ts": time, "status": "running"});
-    for record in [start, status] {
-        run.append(&tree(&record), Durability::Synced)?;
-    }
+    run.append_all(&[tree(&start), tree(&status)], Durability::Synced)?;
     run.release()?;
     store.close()?;
     Ok(id)
@@ -226,9 +228,8 @@ pub(crate) fn end(
         "type": "run.status", "run_id": id, "ts": time, "status": outcome, "message": message,
     }));
     records.push(json!({"type": "run.end", "run_id": id, "ts": time, "outcome": outcome}));
-    for record in records {
-        writer.append(&tree(&record), Durability::Synced)?;
-    }
+    let records: Vec<JsonTree> = records.iter().map(tree).collect();
+    writer.append_all(&records, Durability::Synced)?;
     writer.release()?;
     store.close()?;
     Ok(found.id)
@@ -243,10 +244,7 @@ pub(crate) fn evict(
     let codelia = CodeliaHome::new(home.state_store()?);
     let (store, cache_alone) = home.cache_store()?;
     let shared: Arc<dyn Store> = Arc::new(store.clone());
-    let outputs = match cache_alone {
-        true => ToolOutputs::in_cache(shared).map_err(Error::from)?,
-        false => ToolOutputs::in_home(shared),
-    };
+    let outputs = super::outputs_of(shared, cache_alone)?;
     let plan = outputs.plan(&codelia, most).map_err(Error::from)?;
     for (file, bytes, why) in &plan.files {
         if context.json {

@@ -51,6 +51,8 @@ struct CheckTarget {
     start: FilePath,
     /// Replaces `start` in the paths of findings, so that the user can open them.
     shown: PathBuf,
+    /// The root, for paths of findings elsewhere in it.
+    root: PathBuf,
 }
 
 fn locate(path: &Path) -> Result<CheckTarget, Error> {
@@ -64,7 +66,7 @@ fn locate(path: &Path) -> Result<CheckTarget, Error> {
     let way = real.strip_prefix(root).unwrap_or(&real).to_string_lossy().into_owned();
     let start = FilePath::parse(&way).map_err(Error::from)?;
     let disk = Arc::new(RealDisk::open(root).map_err(failed)?);
-    Ok(CheckTarget { disk, start, shown: path.to_owned() })
+    Ok(CheckTarget { disk, start, shown: path.to_owned(), root: root.to_owned() })
 }
 
 /// Returns the target for a name; a name that is neither a path nor a session is treated as a path. `None` if the
@@ -114,6 +116,7 @@ struct FindingPrinter<'a> {
     json: bool,
     start: FilePath,
     shown: PathBuf,
+    root: PathBuf,
     progress: Progress,
     /// The codes found so far.
     codes: BTreeSet<FindingCode>,
@@ -129,7 +132,11 @@ struct FindingPrinter<'a> {
 impl FindingPrinter<'_> {
     /// Returns the path as the user would write it.
     fn shown_path(&self, file: &FilePath) -> String {
-        let below = file.as_str().strip_prefix(self.start.as_str()).unwrap_or(file.as_str());
+        let below = file.as_str().strip_prefix(self.start.as_str());
+        let Some(below) = below.filter(|_| file.is_within(&self.start)) else {
+            // Such as the index beside the log of one session.
+            return self.root.join(file.as_str()).to_string_lossy().into_owned();
+        };
         let below = below.trim_start_matches('/');
         let path = if below.is_empty() { self.shown.clone() } else { self.shown.join(below) };
         path.to_string_lossy().into_owned()
@@ -239,13 +246,14 @@ fn check_at(
     by_name: bool,
     context: &mut Context,
 ) -> Result<Option<(CheckStats, BTreeSet<FindingCode>)>, EarlyExit> {
-    let CheckTarget { disk, start, shown } = place;
+    let CheckTarget { disk, start, shown, root } = place;
     let disk: Arc<dyn Disk> = disk;
     let mut printer = FindingPrinter {
         out: &mut context.out,
         json: context.json,
         start: start.clone(),
         shown,
+        root,
         progress: Progress::new("checking"),
         codes: BTreeSet::new(),
         held: by_name.then(Vec::new),
@@ -326,7 +334,8 @@ fn check_format(
         let below = start.as_str().strip_prefix(place.start.as_str()).unwrap_or_default();
         let below = below.trim_start_matches('/');
         let shown = if below.is_empty() { place.shown.clone() } else { place.shown.join(below) };
-        let target = CheckTarget { disk: Arc::clone(&place.disk), start, shown };
+        let (disk, root) = (Arc::clone(&place.disk), place.root.clone());
+        let target = CheckTarget { disk, start, shown, root };
         if let Some((checked, found)) = check_at(target, false, context)? {
             stats.add(checked);
             codes.extend(found);

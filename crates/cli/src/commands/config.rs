@@ -1,5 +1,7 @@
 //! `everturn config`: shows and changes settings.
 
+mod items;
+
 use std::path::PathBuf;
 
 use everturn::codelia::{ApprovalMode, ProjectPolicies};
@@ -90,6 +92,34 @@ Examples:
         #[arg(value_name = "SETTING")]
         key: String,
         /// The file to change; default: the file of highest precedence that has the setting
+        #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
+        scope: Option<String>,
+    },
+    /// Add an item to a list, such as a permission
+    #[command(after_help = "\
+Examples:
+  everturn config add permissions.allow '{\"tool\":\"bash\",\"command\":\"ls\"}' --layout codelia")]
+    Add {
+        /// The name of the list, such as `permissions.allow`
+        #[arg(value_name = "SETTING")]
+        key: String,
+        /// The item: JSON, or a word
+        value: String,
+        /// The file to write; default: the file that has the setting, or else the usual file
+        #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
+        scope: Option<String>,
+    },
+    /// Remove an item from a list
+    #[command(after_help = "\
+Examples:
+  everturn config remove permissions.allow '{\"tool\":\"bash\",\"command\":\"ls\"}' --layout codelia")]
+    Remove {
+        /// The name of the list, such as `permissions.allow`
+        #[arg(value_name = "SETTING")]
+        key: String,
+        /// The item: JSON, or a word
+        value: String,
+        /// The file to change; default: the file of highest precedence that has the item
         #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
         scope: Option<String>,
     },
@@ -395,6 +425,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             (key, set(&home, key, value, scope.as_deref())?)
         }
         ConfigCommand::Unset { key, scope } => (key, unset_one(&home, key, scope.as_deref())?),
+        ConfigCommand::Add { key, value: item, scope } => {
+            (key, items::add_item(&home, key, &value(item), scope.as_deref())?)
+        }
+        ConfigCommand::Remove { key, value: item, scope } => {
+            (key, items::remove_item(&home, key, &value(item), scope.as_deref())?)
+        }
     };
     let (key, (layer, file)) = done;
     if context.json {

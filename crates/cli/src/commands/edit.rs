@@ -6,8 +6,8 @@ use everturn::model::{AppendOutcome, Revision};
 use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
-use super::Context;
 use super::append::{attachment, parse_action};
+use super::{Context, linggen};
 use crate::context::next_command;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
@@ -16,27 +16,30 @@ use crate::report::report_outcome;
 use crate::sessions::resolve_turn;
 use crate::{input, settings};
 
-/// Edit, delete or restore a message of a chat log
+/// Edit, delete or restore a message of a chat log, or set the title of a session
 ///
 /// The new text is read from stdin, and the old content is kept in the message's history. With
 /// --action or --attach, the text stays unless stdin has a new one. A deleted message is moved to
-/// the trash with its marks; --restore restores it.
+/// the trash with its marks; --restore restores it. Only Linggen's sessions have a title that can be
+/// set.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn edit tale 12 < corrected.txt
   everturn edit tale 12 --attach map.png --action 'thought:Where am I?'
   everturn edit tale msg-012 --delete
   everturn edit tale --restore 20260101T100000Z-12
+  everturn edit sess-1700000000-abc12345 --title 'Fix login bug'
 
 Output with --json:
   {"session":"tale","turn":40,"id":"msg-012"}
-  where turn is the last turn; after --delete, id is the name in the trash"#)]
+  where turn is the last turn; after --delete, id is the name in the trash
+  with --title: {"session":"sess-…","title":"Fix login bug"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
     /// The message: its number, its ID, or a mark
-    #[arg(required_unless_present = "restore")]
+    #[arg(required_unless_present_any = ["restore", "title"])]
     message: Option<String>,
 
     /// Move the message to the trash
@@ -49,12 +52,16 @@ pub(crate) struct Args {
 
     /// An action to add, such as `emote:bows`; can be repeated
     #[arg(long, value_name = "KIND:TEXT", value_parser = parse_action,
-        conflicts_with_all = ["delete", "restore"])]
+        conflicts_with_all = ["delete", "restore", "title"])]
     action: Vec<(String, String)>,
 
     /// A file or URL to attach; can be repeated
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["delete", "restore"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["delete", "restore", "title"])]
     attach: Vec<String>,
+
+    /// Set the title of the session
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["message", "delete", "restore"])]
+    title: Option<String>,
 }
 
 /// Reads text from stdin, without the final newline.
@@ -136,6 +143,9 @@ fn add_content(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    if let Some(title) = &args.title {
+        return linggen::session::rename(context, &args.session, title);
+    }
     if !args.action.is_empty() || !args.attach.is_empty() {
         return add_content(args, context);
     }

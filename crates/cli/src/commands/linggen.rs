@@ -3,9 +3,10 @@
 mod agent;
 mod daemon;
 mod log;
-mod session;
+pub(super) mod session;
 mod skill;
 mod specs;
+mod workspace;
 
 use everturn::linggen::FORMAT;
 
@@ -39,6 +40,7 @@ enum LinggenCommand {
     Run(run::Args),
     Log(log::Args),
     Daemon(daemon::Args),
+    Workspace(workspace::Args),
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
@@ -54,5 +56,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         LinggenCommand::Run(args) => run::run(args, context),
         LinggenCommand::Log(args) => log::run(args, context),
         LinggenCommand::Daemon(args) => daemon::run(args, context),
+        LinggenCommand::Workspace(args) => workspace::run(args, context),
     }
 }

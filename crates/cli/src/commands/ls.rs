@@ -191,16 +191,19 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     context.out.flush()?;
     collection.mention_notes();
+    let with_quarantine = collection.sources_with_quarantine();
     for session in &sessions {
         print_findings(&session.summary.findings);
-        if let Some(line) = collection.quarantine_line(session) {
+        if with_quarantine.contains(&session.source)
+            && let Some(line) = collection.quarantine_line(session)
+        {
             Output::status(&line);
         }
     }
     print_findings(&findings);
     if sessions.is_empty() && !context.json && findings.is_empty() {
         let sought = args.sought(context.layout.as_deref());
-        Output::status(&format!("there are no {sought} in {}", collection.place()));
+        Output::status(&format!("there are no {sought}{}", collection.in_places()));
     }
     let listed = sessions.iter().flat_map(|session| &session.summary.findings);
     let codes: BTreeSet<FindingCode> = findings.iter().chain(listed).map(|one| one.code).collect();

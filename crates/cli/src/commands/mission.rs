@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use everturn::linggen::{
-    Mission, MissionAgent, ProjectPath, clear_mission, find_project, missions, scheduled_missions,
-    set_mission,
+    Mission, MissionAgent, ProjectPath, clear_mission, find_project, mission_runs, missions,
+    scheduled_missions, set_mission,
 };
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
 use crate::linggen::{
-    open_home_if_present, open_home_to_change, open_home_to_write, project, project_path,
-    project_to_write, retry_linggen,
+    mission_id, open_home, open_home_if_present, open_home_to_change, open_home_to_write, project,
+    project_path, project_to_write, retry_linggen,
 };
 use crate::open_root::OpenRoot;
 use crate::output::{Output, escape_controls};
@@ -66,6 +66,16 @@ Examples:
   everturn linggen mission list
   everturn linggen mission list --project ~/site --json")]
     List,
+    /// Print a mission, with the runs of a scheduled one
+    #[command(after_help = "\
+Examples:
+  everturn linggen mission show 1700000000
+  everturn linggen mission show nightly")]
+    Show {
+        /// The mission: its time in seconds, or the ID of a scheduled one
+        #[arg(value_name = "MISSION")]
+        mission: String,
+    },
 }
 
 fn agent(text: &str) -> Result<MissionAgent, Error> {
@@ -136,6 +146,58 @@ fn list_scheduled(
     Ok(())
 }
 
+/// Prints a mission of the project, or a scheduled one.
+fn show(
+    root: &OpenRoot,
+    project: &ProjectPath,
+    id: &str,
+    context: &mut Context,
+) -> Result<(), EarlyExit> {
+    let store = root.store();
+    if let Some(project) = find_project(&store, project).map_err(Error::from)? {
+        let found = missions(&store, &project.dir).map_err(Error::from)?.missions;
+        if let Some(mission) = found.iter().find(|mission| mission_id(mission) == id) {
+            print(mission, root, context)?;
+            if context.json {
+                return Ok(());
+            }
+            for agent in &mission.agents {
+                let seconds = agent.idle_interval_secs.map(|seconds| format!(", {seconds} s"));
+                let prompt = agent.idle_prompt.as_deref().map(|prompt| format!(": {prompt}"));
+                let (seconds, prompt) = (seconds.unwrap_or_default(), prompt.unwrap_or_default());
+                let line = format!("  agent {}{seconds}{prompt}", agent.id).replace('\n', " ");
+                writeln!(context.out, "{}", escape_controls(&line))?;
+            }
+            return Ok(());
+        }
+    }
+    let (scheduled, _) = scheduled_missions(&store).map_err(Error::from)?;
+    let Some(mission) = scheduled.into_iter().find(|mission| mission.id == id) else {
+        let what = format!("there is no mission {id:?}");
+        return Err(Error::new(Exit::Request, what).hint("everturn linggen mission list").into());
+    };
+    let (runs, findings) = mission_runs(&store, &mission).map_err(Error::from)?;
+    if context.json {
+        let runs: Vec<Value> = runs.iter().filter_map(|run| run.to_value().ok()).collect();
+        let line = json!({
+            "id": mission.id, "text": mission.text, "fields": mission.fields, "runs": runs,
+            "path": root.shown(&mission.dir),
+        });
+        writeln!(context.out, "{line}")?;
+    } else {
+        for (key, value) in &mission.fields {
+            writeln!(context.out, "{}", escape_controls(&format!("{key}: {value}")))?;
+        }
+        writeln!(context.out, "\n{}", escape_controls(&mission.text))?;
+        for run in &runs {
+            writeln!(context.out, "{}", escape_controls(&run.to_line()))?;
+        }
+    }
+    context.out.flush()?;
+    print_findings(&findings);
+    Ok(())
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let named = args.project.as_deref();
     match &args.what {
@@ -151,6 +213,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
                 print_findings(&found.findings);
             }
             list_scheduled(&root, &path, context)?;
+        }
+        MissionCommand::Show { mission } => {
+            let root = open_home(context)?;
+            show(&root, &project_path(named)?, mission, context)?;
         }
         MissionCommand::Set { text, agents } => {
             let agents: Vec<MissionAgent> =

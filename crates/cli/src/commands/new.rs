@@ -201,7 +201,7 @@ impl Args {
         let mut options = self.options()?;
         let needs_project = layout.has(Feature::Project) && fields.value_at(&["project"]).is_none();
         if self.project.is_some() || needs_project {
-            let project = linggen::project_path(self.project.as_deref())?;
+            let project = linggen::existing_project_path(self.project.as_deref())?;
             options.push((Feature::Project, "project", project.as_str().into()));
         }
         if layout.has(Feature::WorkingDirectory) {

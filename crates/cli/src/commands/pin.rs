@@ -38,6 +38,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Output::status(&format!("{id} {outcome}"));
         return Ok(Exit::Success);
     }
+    // A home that does not exist yet has no pins.
+    if context.named_root().is_none() && !context.root_dir()?.exists() {
+        return Ok(Exit::Success);
+    }
     let root = context.open_root()?;
     for pin in list_pins(&root.store()).map_err(Error::from)? {
         if context.json {

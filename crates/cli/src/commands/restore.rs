@@ -1,5 +1,7 @@
 //! `everturn restore`: restores sessions from the trash.
 
+use std::time::Duration;
+
 use everturn::format::Operation;
 
 use super::Context;
@@ -8,6 +10,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
 use crate::open_root::{OpenRoot, RootAccess};
+use crate::retry::retry_while_busy;
 use crate::trash_list::{TrashItem, list_trash};
 
 /// Restore a session from the trash
@@ -24,6 +27,10 @@ pub(crate) struct Args {
     /// The name in the trash, or the session ID
     #[arg(value_name = "TRASHED")]
     name: String,
+
+    /// The time to wait for another process that is writing to the session
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    wait: u16,
 }
 
 /// Returns the sessions in the trash that match a name.
@@ -59,7 +66,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let [item] = found.as_slice() else { return Err(ambiguous(&args.name, &found).into()) };
     let root = OpenRoot::open(&item.root, RootAccess::Write)?;
     let lifecycle = item.format.lifecycle(Operation::Restore).map_err(Error::from)?;
-    let place = lifecycle.restore(&root.store(), &item.trashed.name).map_err(Error::from)?;
+    let wait = Duration::from_secs(args.wait.into());
+    let place = retry_while_busy(wait, || lifecycle.restore(&root.store(), &item.trashed.name))
+        .map_err(Error::from)?;
     let path = root.shown(&place.path);
     if context.json {
         let answer = JsonObject::new().text("session", &place.id).text("path", &path);

@@ -296,7 +296,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Output::status(&format!("results are limited to {}; show more with --limit", args.limit));
     }
     if found.hits.is_empty() && !context.json {
-        Output::status(&format!("no results in {}", collection.place()));
+        Output::status(&format!("no results{}", collection.in_places()));
         if let Some(note) = query.not_fields() {
             Output::status(&note);
         }

@@ -1,11 +1,13 @@
 //! `everturn trash`: moves a session to the trash, or lists the trash.
 
+use std::time::Duration;
+
 use everturn::format::Transition;
 
 use super::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::lifecycle::transition;
+use crate::lifecycle::transition_within;
 use crate::output::Output;
 use crate::trash_list::list_trash;
 
@@ -24,11 +26,16 @@ Items in the trash with --json, one per line:
 pub(crate) struct Args {
     /// The session to move to the trash; without it, list the trash
     session: Option<String>,
+
+    /// The time to wait for another process that is writing to the session
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    wait: u16,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if let Some(session) = &args.session {
-        return transition(context, session, Transition::Trash);
+        let wait = Duration::from_secs(args.wait.into());
+        return transition_within(wait, context, session, Transition::Trash);
     }
     let all = list_trash(context)?;
     for item in &all {

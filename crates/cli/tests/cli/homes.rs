@@ -5,8 +5,10 @@ mod commands;
 mod configuration;
 mod kept;
 mod lists;
+mod parts;
 mod runs;
 mod secrets;
+mod trees;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -97,6 +97,75 @@ fn on_a_full_disk_sessions_are_trashed_restored_and_purged() {
     assert!(told.ends_with("all done\n"), "{told}");
 }
 
+/// On a file system whose blocks are smaller than a page of memory, at every amount of free space, uses a home of Codelia.
+/// There SQLite cannot allocate all of the file that it maps into memory, and a write to it would be fatal.
+const SMALL_BLOCKS: &str = r#"
+export HOME="$PWD/mnt"
+everturn new codelia --id d
+echo '{"role":"user","content":"hello"}' | everturn append d > /dev/null
+for free in $(seq 0 24); do
+    for words in "append d" "show d" "ls" "trash d" "restore d"; do
+        rm -f mnt/fill
+        rm -f mnt/.codelia/sessions/state.db-shm
+        sync
+        blocks=$(( $(stat -f -c %a mnt) - free ))
+        dd if=/dev/zero of=mnt/fill bs=1024 count=$blocks 2> /dev/null
+        sync
+        status=0
+        echo '{"role":"user","content":"hello"}' | everturn $words > out 2> err || status=$?
+        if [ $status -gt 5 ]; then echo "$words with $free free blocks: exit $status"; cat err; exit 1; fi
+    done
+done
+rm -f mnt/fill
+everturn check "$HOME/.codelia"
+echo "all done"
+"#;
+
+#[test]
+fn on_a_full_disk_of_small_blocks_no_command_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("mnt")).unwrap();
+    let image = "truncate -s 8m image && mkfs.ext4 -q -b 1024 -O ^has_journal image && mount -o loop image mnt";
+    if !shell(dir.path(), &["unshare", "-m"], image, "").status.success() {
+        eprintln!("skipped: this user may not mount an image of a file system");
+        return;
+    }
+    let script = format!("mount -o loop image mnt\n{SMALL_BLOCKS}");
+    let output = shell(dir.path(), &["unshare", "-m"], &script, "");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.ends_with("all done\n"), "{told}\n{}", stderr(&output));
+}
+
+/// A copy of a home whose index has changes in its log, on a read-only disk.
+const READ_ONLY: &str = r#"
+mkdir ro
+mount --bind backup ro
+mount -o remount,ro,bind ro
+everturn ls --root ro --layout codelia
+everturn check ro
+"#;
+
+#[test]
+fn a_home_on_a_read_only_disk_is_listed_and_checked_with_the_log_of_its_index() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("mnt")).unwrap();
+    if !shell(dir.path(), &["unshare", "-m"], "mount -t tmpfs none mnt", "").status.success() {
+        eprintln!("skipped: this user may not mount a file system");
+        return;
+    }
+    let made = shell(dir.path(), &[], "everturn new codelia --id c --root home", "");
+    assert!(made.status.success(), "{}", stderr(&made));
+    let database = rusqlite::Connection::open(dir.path().join("home/sessions/state.db")).unwrap();
+    database.execute_batch("UPDATE session_state SET last_user_message = 'of the log'").unwrap();
+    let copy = "mkdir -p backup/sessions; cp -r home/sessions/messages backup/sessions; \
+                cp home/sessions/state.db home/sessions/state.db-wal backup/sessions";
+    assert!(shell(dir.path(), &[], copy, "").status.success());
+    let output = shell(dir.path(), &["unshare", "-m"], READ_ONLY, "");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}\n{}", stderr(&output));
+    assert!(told.contains("of the log"), "{told}\n{}", stderr(&output));
+}
+
 #[test]
 fn a_check_warns_of_a_file_system_on_which_commits_may_be_lost() {
     let dir = tempfile::tempdir().unwrap();

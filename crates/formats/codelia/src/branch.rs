@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::error::CodeliaError;
-use super::home::{CodeliaHome, Session};
+use super::home::CodeliaHome;
 use super::index::IndexRow;
 use super::log::{MessageCount, MessageReader};
 use super::paths::stamp;
+use super::sessions::Session;
 use super::writer::{last_user_message_in, replace};
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};

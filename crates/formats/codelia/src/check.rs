@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::aux_files;
-use super::error::CodeliaError;
-use super::format::unreadable;
-use super::home::{CodeliaHome, Session};
+use super::error::{CodeliaError, unreadable};
+use super::home::CodeliaHome;
 use super::legacy::LegacySession;
 use super::message::{MessageRole, calls, defect, role};
 use super::paths::{LOG_END, id_in};
-use super::runs::RunLogs;
+use super::runs::{RunLogs, kind_of};
+use super::sessions::Session;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::finding_sink::FindingSink;
@@ -68,9 +68,36 @@ pub fn check_home(
             Err(error) => checked.findings.push(unreadable(&session.log, &error)),
         }
     }
-    RunLogs::new(&home).check(watch, &mut checked);
+    check_runs(&home, watch, &mut checked);
     aux_files::check_aux_files(&home, &mut checked.findings);
     checked
+}
+
+/// Checks the logs of all runs.
+fn check_runs(home: &CodeliaHome, watch: &mut dyn FindingSink, checked: &mut HomeCheck) {
+    let runs = RunLogs::new(home);
+    for path in runs.readable_logs().unwrap_or_default() {
+        watch.file(&path);
+        // An unreadable log is reported by the caller that walks the directories.
+        let Ok(mut records) = runs.records_of(&path) else { continue };
+        for stored in records.by_ref().map_while(Result::ok) {
+            let kind = kind_of(&stored.message);
+            let message = match kind.as_deref() {
+                None => "a record without a type".to_owned(),
+                Some(kind) if stored.number == 1 && kind != "header" => {
+                    format!("the first record is {kind:?}, not the header")
+                }
+                Some("header") if stored.number > 1 => "a second header".to_owned(),
+                Some(_) => continue,
+            };
+            let (line, offset) = (stored.line, Some(stored.offset));
+            let (file, code) = (path.clone(), FindingCode::BadRecord);
+            checked.findings.push(Finding { file, line, offset, code, message });
+        }
+        checked.records += records.read_so_far();
+        checked.findings.append(&mut records.findings);
+        checked.files.insert(path);
+    }
 }
 
 /// Checks the session whose log this is; `None` if the file is not the log of a session in a home.

@@ -9,7 +9,11 @@ use everturn_settings::config::{ConfigSchema, FieldType, MergeRule};
 pub const SCHEMA: ConfigSchema = ConfigSchema {
     version: 1,
     defaults: r#"{"model":{"provider":"openai","name":"gpt-4.1-mini","reasoning":"medium"}}"#,
-    environment: &[],
+    environment: &[
+        ("CODELIA_TOOL_OUTPUT_CACHE_MAX_LINE_LENGTH", "tool_output_cache.max_line_length"),
+        ("CODELIA_TOOL_OUTPUT_CACHE_MAX_READ_BYTES", "tool_output_cache.max_read_bytes"),
+        ("CODELIA_TOOL_OUTPUT_CACHE_MAX_GREP_BYTES", "tool_output_cache.max_grep_bytes"),
+    ],
     merge: &[
         ("permissions.allow", MergeRule::Concatenate),
         ("permissions.deny", MergeRule::Concatenate),

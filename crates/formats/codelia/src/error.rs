@@ -1,8 +1,12 @@
 //! The errors of a Codelia home.
 
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use rusqlite::ErrorCode;
 use thiserror::Error;
 
-use super::index::IndexError;
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, NameError, SessionId};
 use everturn_session::format::{SessionError, error_chain};
 use everturn_session::repair::RepairError;
@@ -92,4 +96,66 @@ impl From<CodeliaError> for SessionError {
             CodeliaError::Input { what } => SessionError::Request { what },
         }
     }
+}
+
+/// Why the index cannot be used. Sessions can still be read and written.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// SQLite failed.
+    #[error("cannot {doing} the session index")]
+    Database {
+        /// The attempted operation.
+        doing: &'static str,
+        /// The error of SQLite.
+        #[source]
+        source: Arc<dyn StdError + Send + Sync>,
+    },
+    /// The file is not a database, or is damaged.
+    #[error("the session index is damaged")]
+    Damaged {
+        /// The error of SQLite.
+        #[source]
+        source: Arc<dyn StdError + Send + Sync>,
+    },
+    /// The database was created by a later version of the program.
+    #[error("the session index has version {version}, which is not supported")]
+    Newer {
+        /// Its version.
+        version: i64,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl IndexError {
+    fn sqlite_code(&self) -> Option<ErrorCode> {
+        let IndexError::Database { source, .. } = self else { return None };
+        source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code)
+    }
+
+    /// Whether the files beside the database cannot be created or changed, as on a read-only disk.
+    pub(super) fn may_lack_shared_memory(&self) -> bool {
+        self.may_be_full() || self.sqlite_code() == Some(ErrorCode::ReadOnly)
+    }
+
+    /// Whether more disk space may help. SQLite reports a shared memory file that cannot grow as an I/O error, and
+    /// gives no reason if it cannot be created.
+    pub(super) fn may_be_full(&self) -> bool {
+        matches!(
+            self.sqlite_code(),
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen)
+        )
+    }
+}
+
+/// The finding for an error that ends the reading of one part of a session.
+pub(super) fn unreadable(file: &FilePath, error: &CodeliaError) -> Finding {
+    let code = match error {
+        CodeliaError::Store(StoreError::Busy { .. }) => FindingCode::Busy,
+        _ => FindingCode::Unreadable,
+    };
+    let message = format!("cannot be read: {}", error_chain(error));
+    Finding { file: file.clone(), line: None, offset: None, code, message }
 }

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use super::branch::{self, CodeliaFork};
 use super::error::CodeliaError;
 use super::history::SessionHistory;
-use super::home::{CodeliaHome, Session};
+use super::home::CodeliaHome;
 use super::index::IndexRow;
 use super::legacy::last_user_message;
 use super::log::LogCheckpoint;
@@ -22,20 +22,21 @@ use super::paths::{HomePaths, UNKNOWN_TIME};
 use super::repair;
 use super::runs::RunLogs;
 use super::session_files;
+use super::sessions::Session;
 use super::writer::CodeliaWriter;
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
     BulkListing, Capabilities, EditableFormat, Feature, ListedSummary, RepairMode, SessionEditor,
-    SessionError, SessionFormat, SessionIndex, SessionReader, error_chain,
+    SessionError, SessionFormat, SessionIndex, SessionReader,
 };
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
-use everturn_store::{Store, StoreError};
+use everturn_store::Store;
 use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The format of Codelia's sessions.
@@ -378,14 +379,4 @@ pub(super) fn parse_messages(text: &str) -> Result<Vec<JsonTree>, SessionError> 
         },
         _ => Ok(vec![tree]),
     }
-}
-
-/// The finding for an error that ends the reading of one part of a session.
-pub(super) fn unreadable(file: &FilePath, error: &CodeliaError) -> Finding {
-    let code = match error {
-        CodeliaError::Store(StoreError::Busy { .. }) => FindingCode::Busy,
-        _ => FindingCode::Unreadable,
-    };
-    let message = format!("cannot be read: {}", error_chain(error));
-    Finding { file: file.clone(), line: None, offset: None, code, message }
 }

@@ -7,16 +7,13 @@ mod sqlite;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::ErrorCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use thiserror::Error;
 
+use super::error::IndexError;
 use super::log::LogCheckpoint;
-use everturn_store::StoreError;
 
 pub use sqlite::SqliteIndex;
 
@@ -106,50 +103,6 @@ impl IndexRow {
             own.insert(key.to_owned(), value);
         }
         self.meta_json = serde_json::to_string(&meta).ok();
-    }
-}
-
-/// Why the index cannot be used. Sessions can still be read and written.
-#[derive(Debug, Clone, Error)]
-#[non_exhaustive]
-pub enum IndexError {
-    /// SQLite failed.
-    #[error("cannot {doing} the session index")]
-    Database {
-        /// The attempted operation.
-        doing: &'static str,
-        /// The error of SQLite.
-        #[source]
-        source: Arc<dyn StdError + Send + Sync>,
-    },
-    /// The file is not a database, or is damaged.
-    #[error("the session index is damaged")]
-    Damaged {
-        /// The error of SQLite.
-        #[source]
-        source: Arc<dyn StdError + Send + Sync>,
-    },
-    /// The database was created by a later version of the program.
-    #[error("the session index has version {version}, which is not supported")]
-    Newer {
-        /// Its version.
-        version: i64,
-    },
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl IndexError {
-    /// Whether more disk space may help. SQLite reports a shared memory file that cannot grow as an I/O error, and
-    /// gives no reason if it cannot be created.
-    pub(super) fn may_be_full(&self) -> bool {
-        let IndexError::Database { source, .. } = self else { return false };
-        let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
-        matches!(
-            code,
-            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen)
-        )
     }
 }
 

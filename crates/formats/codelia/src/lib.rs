@@ -25,11 +25,12 @@
 //! runs and tool outputs of a session, and [`CodeliaFormat`] maps all of it to the common model. The crate depends on
 //! `everturn-session`, `everturn-settings` and `everturn-secrets`; the index is SQLite.
 //!
-//! - `home`, `paths`: locates and opens sessions; file names.
+//! - `paths`, `home`, `sessions`: file names, the files and the index of a home, its sessions.
 //! - `log`, `message`, `legacy`: the message log, its messages, and sessions of the old single-document form.
 //! - `index`: the session index, in SQLite or in memory.
-//! - `writer`, `branch`, `lifecycle`: appends, forks and rewinds, trash.
-//! - `runs`, `history`, `outputs`: run logs, the whole history of a session, and the cache of tool outputs.
+//! - `writer`, `branch`, `lifecycle`, `downgrade`: appends, forks and rewinds, trash, and the old form of a session.
+//! - `runs`, `history`, `outputs`, `logs`: run logs, the whole history of a session, the cache of tool outputs, and plain
+//!   text logs.
 //! - `projects`, `configuration`, `aux_files`: approval modes per project, the settings, and the other files of a home.
 //! - `check`, `repair`, `session_files`: findings, repairs, and all files of a session.
 //! - `format`: the common model.
@@ -39,6 +40,7 @@ mod aux_files;
 mod branch;
 mod check;
 mod configuration;
+mod downgrade;
 mod error;
 mod format;
 mod history;
@@ -47,6 +49,7 @@ mod index;
 mod legacy;
 mod lifecycle;
 mod log;
+mod logs;
 mod message;
 mod outputs;
 mod paths;
@@ -54,18 +57,22 @@ mod projects;
 mod repair;
 mod runs;
 mod session_files;
+mod sessions;
 mod writer;
 
 pub use check::{check_home, check_log_file, is_home};
 pub use configuration::SCHEMA;
-pub use error::CodeliaError;
+pub use downgrade::write_legacy_document;
+pub use error::{CodeliaError, IndexError};
 pub use format::{CodeliaFormat, FORMAT, FULL_HISTORY};
-pub use home::{CodeliaHome, Session};
-pub use index::{IndexError, IndexRow, MemoryIndex, RowChange, SessionIndex, SqliteIndex};
+pub use home::CodeliaHome;
+pub use index::{IndexRow, MemoryIndex, RowChange, SessionIndex, SqliteIndex};
 pub use log::{MessageReader, StoredMessage};
+pub use logs::{append_text_log, read_text_log, text_logs};
 pub use outputs::{EvictionPlan, OutputLimits, OutputLine, ToolOutputs};
 pub use projects::{ApprovalMode, ProjectPolicies};
 pub use runs::{RUN_RECORDS, RunLogs, RunSummary, RunWriter};
+pub use sessions::Session;
 pub use writer::{CodeliaWriter, SaveOutcome};
 
 /// The secrets of model providers.

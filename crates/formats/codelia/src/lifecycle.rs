@@ -14,15 +14,16 @@ use super::home::CodeliaHome;
 use super::index::IndexRow;
 use super::paths::HomePaths;
 use super::repair::update_index_row;
+use super::sessions::candidate_paths;
 use everturn_archive::PackProgress;
 use everturn_json::names::{FilePath, Name, NameError, SessionId};
 use everturn_session::format::{FormatLifecycle, SessionError, Transition, error_chain};
 use everturn_session::model::{SessionRef, TransitionOutcome, TrashedSession};
 use everturn_session::repair::original_path;
 use everturn_session::trash::{
-    self as common, TrashEntry, TrashError, TrashName, allocate, list_trash_names, move_to_trash,
+    self as common, TrashEntry, TrashError, TrashName, allocate, move_to_trash,
 };
-use everturn_store::{Durability, FileMode, Precondition, Step, Store, read_optional};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, read_optional};
 
 /// The file in the trash that keeps the row.
 const ROW: &str = "row.json";
@@ -39,12 +40,6 @@ impl From<TrashError> for CodeliaError {
     }
 }
 
-/// The possible paths of a session: its log, or the document that it has instead.
-fn candidate_paths(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
-    let files = HomePaths::default();
-    Ok(vec![files.log(id)?, files.legacy(id)?])
-}
-
 /// All files that are moved with a session.
 fn parts(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
     let files = HomePaths::default();
@@ -53,20 +48,6 @@ fn parts(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
 
 fn row_file(place: &FilePath) -> Result<FilePath, NameError> {
     Ok(place.join(&Name::parse(ROW)?))
-}
-
-impl CodeliaHome {
-    /// Whether the trash holds the log of a session of which only a row is left.
-    pub(super) fn is_trashed(&self, id: &SessionId) -> bool {
-        let names = list_trash_names(&self.store).unwrap_or_default();
-        names.iter().filter(|name| name.id == *id).any(|name| {
-            let there = |home: &FilePath| {
-                let at = name.trash_path().ok().map(|place| original_path(&place, home));
-                at.is_some_and(|at| self.store.stat(&at).is_ok_and(|stat| stat.is_some()))
-            };
-            candidate_paths(id).is_ok_and(|homes| homes.iter().any(there))
-        })
-    }
 }
 
 /// Moves a session to the trash.
@@ -96,6 +77,7 @@ fn trash(
         let (expect, mode) = (Precondition::Absent, FileMode::Default);
         steps.push(Step::Replace { file, expect, bytes, mode });
     }
+    refuse_locked_index(home)?;
     writer.commit(steps, Durability::Synced)?;
     let deferred_error = drop_row(home, &id).err().map(|error| error_chain(&error));
     writer.release()?;
@@ -104,6 +86,16 @@ fn trash(
         trashed: Some(name.to_string()),
         deferred_error,
     })
+}
+
+/// Fails if another process is writing to the index, whose row would not follow the files. Nothing is changed then, and
+/// the caller may wait.
+fn refuse_locked_index(home: &CodeliaHome) -> Result<(), CodeliaError> {
+    if !home.has_locked_index() {
+        return Ok(());
+    }
+    let owner = "the database is locked".to_owned();
+    Err(StoreError::Busy { scope: home.files.database(), owner }.into())
 }
 
 fn drop_row(home: &CodeliaHome, id: &SessionId) -> Result<(), CodeliaError> {
@@ -190,11 +182,13 @@ fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, CodeliaError> {
         }
     }
     let row = read_optional(store, &row_file(&place)?)?.and_then(|bytes| row_of(&bytes));
+    refuse_locked_index(home)?;
     writer.commit(steps, Durability::Synced)?;
     with_room(home, || {
         if home.index()?.is_some() {
-            let index = home.index_to_write()?;
-            index.change(id.as_str(), &mut |known| known.or_else(|| row.clone()))?;
+            // On a nearly full disk, only one connection at a time can use the index.
+            let mut add_row = |known: Option<IndexRow>| known.or_else(|| row.clone());
+            home.index_to_write()?.change(id.as_str(), &mut add_row)?;
             update_index_row(home, &home.find(&id, &mut Vec::new())?)?;
         }
         Ok(())

@@ -165,22 +165,43 @@ impl ToolOutputs {
         Ok(String::from_utf8_lossy(&self.get(reference)?).into_owned())
     }
 
+    /// The references of all outputs, with their sizes in bytes.
+    pub fn list(&self) -> Result<Vec<(String, u64)>, CodeliaError> {
+        let mut found = Vec::new();
+        for (reference, file) in self.files()? {
+            found.push((reference, self.store.stat(&file)?.map_or(0, |stat| stat.len)));
+        }
+        Ok(found)
+    }
+
+    /// The references of all outputs, with their files.
+    fn files(&self) -> Result<Vec<(String, FilePath)>, CodeliaError> {
+        let entries = match self.store.list(&self.dir) {
+            Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+            other => other?.entries,
+        };
+        let files = entries.iter().filter(|entry| entry.kind == FileKind::File && !entry.linked);
+        let named = files.filter_map(|entry| {
+            let reference = entry.name.as_str().strip_suffix(OUTPUT_END)?;
+            Some((reference.to_owned(), self.dir.join(&entry.name)))
+        });
+        Ok(named.collect())
+    }
+
     /// Plans the evictions that leave at most `most` bytes: first outputs that no session refers to, then those of the
     /// least recently changed sessions. File times are ignored.
     pub fn plan(&self, home: &CodeliaHome, most: u64) -> Result<EvictionPlan, CodeliaError> {
-        let entries = match self.store.list(&self.dir) {
-            Err(StoreError::Missing { .. }) => return Ok(EvictionPlan::default()),
-            other => other?.entries,
-        };
+        let files = self.files()?;
+        if files.is_empty() {
+            return Ok(EvictionPlan::default());
+        }
         let used = references(home)?;
         let mut found = Vec::new();
         let mut before = 0;
-        for entry in entries.iter().filter(|entry| entry.kind == FileKind::File && !entry.linked) {
-            let Some(reference) = entry.name.as_str().strip_suffix(OUTPUT_END) else { continue };
-            let file = self.dir.join(&entry.name);
+        for (reference, file) in files {
             let size = self.store.stat(&file)?.map_or(0, |stat| stat.len);
             before += size;
-            found.push((used.get(reference).cloned(), file, size));
+            found.push((used.get(&reference).cloned(), file, size));
         }
         found.sort();
         let mut plan = EvictionPlan { files: Vec::new(), before, after: before };

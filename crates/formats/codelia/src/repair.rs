@@ -11,14 +11,15 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::check::check_session;
-use super::error::CodeliaError;
+use super::error::{CodeliaError, IndexError};
 use super::history::SessionHistory;
-use super::home::{CodeliaHome, Session};
-use super::index::{IndexError, IndexRow};
+use super::home::CodeliaHome;
+use super::index::IndexRow;
 use super::legacy::LegacySession;
 use super::log::{MessageCount, MessageReader};
 use super::message::{MessageRole, ToolCall, calls, is_message, role};
 use super::paths::UNKNOWN_TIME;
+use super::sessions::Session;
 use super::writer::last_user_message_in;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::jsonl::{JsonlScan, ScanItem};

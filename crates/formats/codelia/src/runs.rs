@@ -7,15 +7,12 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::check::HomeCheck;
 use super::error::CodeliaError;
 use super::home::CodeliaHome;
 use super::log::MessageReader;
 use super::paths::{LOG_END, id_in};
-use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::finding_sink::FindingSink;
 use everturn_store::disk::FileKind;
 use everturn_store::{AppendAt, CommitReceipt, Durability, Step, StoreError, StoreSource, Writer};
 use everturn_value::tree::{JsonTree, ValueKind};
@@ -89,6 +86,13 @@ impl<'h> RunLogs<'h> {
             }
         }
         Ok(days)
+    }
+
+    /// All logs, those of the newest day first. Days that cannot be read are left out.
+    pub(super) fn readable_logs(&self) -> Result<Vec<FilePath>, CodeliaError> {
+        let days = self.days()?;
+        let logs = days.iter().flat_map(|day| self.logs(day).unwrap_or_default());
+        Ok(logs.map(|(_, path)| path).collect())
     }
 
     /// The logs of a day.
@@ -247,38 +251,10 @@ impl<'h> RunLogs<'h> {
         }
         Ok((None, last))
     }
-
-    /// Checks all logs.
-    pub(super) fn check(&self, watch: &mut dyn FindingSink, checked: &mut HomeCheck) {
-        let Ok(days) = self.days() else { return };
-        for (_, path) in days.iter().flat_map(|day| self.logs(day).unwrap_or_default()) {
-            watch.file(&path);
-            // An unreadable log is reported by the caller that walks the directories.
-            let Ok(mut records) = MessageReader::open(&self.home.store, &path, 0, 0) else {
-                continue;
-            };
-            for stored in records.by_ref().map_while(Result::ok) {
-                let kind = kind_of(&stored.message);
-                let message = match kind.as_deref() {
-                    None => "a record without a type".to_owned(),
-                    Some(kind) if stored.number == 1 && kind != "header" => {
-                        format!("the first record is {kind:?}, not the header")
-                    }
-                    Some("header") if stored.number > 1 => "a second header".to_owned(),
-                    Some(_) => continue,
-                };
-                let (line, offset) = (stored.line, Some(stored.offset));
-                let (file, code) = (path.clone(), FindingCode::BadRecord);
-                checked.findings.push(Finding { file, line, offset, code, message });
-            }
-            checked.records += records.read_so_far();
-            checked.findings.append(&mut records.findings);
-            checked.files.insert(path);
-        }
-    }
 }
 
-fn kind_of(record: &JsonTree) -> Option<String> {
+/// The type of a record.
+pub(super) fn kind_of(record: &JsonTree) -> Option<String> {
     record.string_at(&["type"])
 }
 
@@ -327,10 +303,21 @@ impl RunWriter {
         record: &JsonTree,
         durability: Durability,
     ) -> Result<CommitReceipt, CodeliaError> {
-        if record.kind() != ValueKind::Object || kind_of(record).is_none() {
+        self.append_all(std::slice::from_ref(record), durability)
+    }
+
+    /// Appends records at the current end of the log, all or none.
+    pub fn append_all(
+        &self,
+        records: &[JsonTree],
+        durability: Durability,
+    ) -> Result<CommitReceipt, CodeliaError> {
+        let is_record = |one: &JsonTree| one.kind() == ValueKind::Object && kind_of(one).is_some();
+        if !records.iter().all(is_record) {
             return Err(CodeliaError::input("a record of a run must be an object with a type"));
         }
-        let lines = [record.to_line().as_bytes(), b"\n"].concat();
+        let lines = records.iter().flat_map(|record| [record.to_line(), "\n".to_owned()]);
+        let lines = lines.collect::<String>().into_bytes();
         let step = Step::Append { file: self.path.clone(), at: AppendAt::End, lines };
         Ok(self.writer.commit(vec![step], durability)?)
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::error::CodeliaError;
+use super::error::{CodeliaError, IndexError};
 use super::history::SessionHistory;
 use super::home::CodeliaHome;
-use super::index::{IndexError, IndexRow, SessionIndex};
+use super::index::{IndexRow, SessionIndex};
 use super::legacy::{LegacySession, last_user_message, workspace};
 use super::log::{MessageCount, MessageReader};
 use super::message::problem;
@@ -312,6 +312,8 @@ impl CodeliaWriter {
 
     /// Releases the lock on the session.
     pub fn release(self) -> Result<(), CodeliaError> {
+        // Closing the index may lock it, so it is closed before the next writer gets the session.
+        drop(self.index);
         Ok(self.writer.release()?)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::LinggenError;
 use super::runs::DaemonState;
 use everturn_json::names::FilePath;
-use everturn_store::{Store, read_optional};
+use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store, read_optional};
 
 /// The state of `ling.pid`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,4 +50,55 @@ pub fn read_pid(
         Ok(pid) if pid > 0 => PidFile::Stale(pid),
         _ => PidFile::Damaged(text.chars().take(40).collect()),
     })
+}
+
+/// The path of the daemon's output.
+#[must_use]
+pub fn daemon_log() -> FilePath {
+    FilePath::root().join_static("ling.log")
+}
+
+/// Records that the daemon runs as this process, and creates the file of its output. Fails if another daemon is running,
+/// which `alive` determines.
+pub fn record_daemon(
+    store: &Arc<dyn Store>,
+    pid: u32,
+    alive: impl FnOnce(u32) -> bool,
+) -> Result<(), LinggenError> {
+    let writer = store.lock(&[pid_file(), daemon_log()])?;
+    match read_pid(store, alive)? {
+        PidFile::Alive(other) if other != pid => {
+            return Err(LinggenError::input(format!("the daemon is running as process {other}")));
+        }
+        _ => {}
+    }
+    let before = read_optional(store, &pid_file())?;
+    let expect =
+        before.map_or(Precondition::Absent, |bytes| Precondition::Content(Fingerprint::of(&bytes)));
+    let (bytes, mode) = (pid.to_string().into_bytes(), FileMode::Default);
+    let mut steps = vec![Step::Replace { file: pid_file(), expect, bytes, mode }];
+    if read_optional(store, &daemon_log())?.is_none() {
+        let (expect, bytes) = (Precondition::Absent, Vec::new());
+        steps.push(Step::Replace { file: daemon_log(), expect, bytes, mode });
+    }
+    writer.commit(steps, Durability::Synced)?;
+    Ok(writer.release()?)
+}
+
+/// Removes `ling.pid`. Returns whether there was one. Fails if the daemon is running, which `alive` determines.
+pub fn forget_daemon(
+    store: &Arc<dyn Store>,
+    alive: impl FnOnce(u32) -> bool,
+) -> Result<bool, LinggenError> {
+    let writer = store.lock(&[pid_file()])?;
+    let found = read_pid(store, alive)?;
+    if let PidFile::Alive(pid) = found {
+        return Err(LinggenError::input(format!("the daemon is running as process {pid}")));
+    }
+    let is_there = found != PidFile::Missing;
+    if is_there {
+        writer.commit(vec![Step::Remove { path: pid_file() }], Durability::Synced)?;
+    }
+    writer.release()?;
+    Ok(is_there)
 }

@@ -106,7 +106,7 @@ impl SessionFormat for LinggenFormat {
             layout: NAME,
             title: title.unwrap_or_else(|| place.id.clone()),
             created,
-            updated: session.updated()?.or(created),
+            updated: session.updated()?,
             status: "active".to_owned(),
             turns,
             parent,
@@ -187,9 +187,10 @@ impl BulkListing for LinggenFormat {
             let summary = match created {
                 None => FORMAT.summary(store, &place),
                 Some(_) => {
-                    last_change(store, &place.path).map_err(SessionError::from).map(|updated| {
+                    let updated = last_change(store, &place.path, created);
+                    updated.map_err(SessionError::from).map(|updated| {
                         let summary = SessionSummary::new(&place, NAME, "active");
-                        SessionSummary { created, updated: updated.or(created), ..summary }
+                        SessionSummary { created, updated, ..summary }
                     })
                 }
             };

@@ -27,7 +27,7 @@
 //! - `runs`, `missions`, `overrides`, `permissions`, `schema_v2`: runs, missions, agent overrides, tool permissions,
 //!   and
 //!   the forms that newer programs use.
-//! - `plan`, `specs`: plans; agents and skills.
+//! - `plan`, `specs`, `workspace`: plans; agents and skills; state files of a workspace.
 //! - `config`, `credentials`, `logs`, `daemon`: the configuration, provider keys, daily logs, the daemon's PID file.
 //! - `document`, `yaml`, `toml_document`: documents edited in place.
 //! - `check`, `home_check`, `repair`: findings and repairs.
@@ -59,6 +59,7 @@ mod schema_v2;
 mod session;
 mod specs;
 mod toml_document;
+mod workspace;
 mod writer;
 mod yaml;
 
@@ -66,12 +67,12 @@ pub use branch::{LinggenFork, fork, rewind};
 pub use config::{ConfigSearch, SCHEMA};
 pub use content::parts;
 pub use credentials::{CREDENTIALS, key_variable};
-pub use daemon::{PidFile, pid_file, read_pid};
+pub use daemon::{PidFile, daemon_log, forget_daemon, pid_file, read_pid, record_daemon};
 pub use encoding::{ProjectDir, ProjectPath};
 pub use error::LinggenError;
 pub use format::{FORMAT, LinggenFormat};
 pub use home_check::{check_home_files, is_home_dir};
-pub use logs::{ExpiredLogs, LOG_DAYS, logs, plan_expired_logs, remove_expired_logs};
+pub use logs::{ExpiredLogs, LOG_DAYS, append_log, logs, plan_expired_logs, remove_expired_logs};
 pub use messages::{Message, MessageReader, MessageRow};
 pub use missions::{Mission, MissionAgent, MissionListing, clear_mission, missions, set_mission};
 pub use overrides::{AgentOverride, read_override, remove_override, set_override};
@@ -95,8 +96,12 @@ pub use schema_v2::{
 pub use session::{
     Lineage, Session, SessionLocation, SessionMeta, auto_title, is_session_dir, sessions,
 };
-pub use specs::{Spec, SpecDir, SpecKind, SpecListing, SpecSource, front_matter, specs};
+pub use specs::{
+    Spec, SpecDir, SpecKind, SpecListing, SpecShape, SpecSource, add_spec, front_matter,
+    remove_spec, specs,
+};
 pub use toml_document::{TomlDocument, TomlError};
+pub use workspace::{StateFile, read_state_file, remove_state_file, state_files, write_state_file};
 pub use writer::{AppendReceipt, ClearOutcome, LinggenWriter, NewLinggenSession, clear_messages};
 pub use yaml::{YamlDocument, YamlError, scalar};
 

@@ -8,10 +8,10 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
 use super::error::LinggenError;
-use super::paths::{LogName, logs_dir};
-use everturn_json::names::{FilePath, SessionId};
+use super::paths::{LogName, LogSpelling, logs_dir};
+use everturn_json::names::{FilePath, Name, SessionId};
 use everturn_session::repair::{allocate_originals_for, original_path};
-use everturn_store::{Durability, Step, Store, StoreError};
+use everturn_store::{AppendAt, Durability, Step, Store, StoreError};
 
 /// The default number of days that programs keep logs.
 pub const LOG_DAYS: u16 = 7;
@@ -30,6 +30,32 @@ pub fn logs(store: &Arc<dyn Store>) -> Result<Vec<(LogName, FilePath)>, LinggenE
     let mut logs: Vec<(LogName, FilePath)> = named.collect();
     logs.sort_by(|(a, a_file), (b, b_file)| (a.date, a_file).cmp(&(b.date, b_file)));
     Ok(logs)
+}
+
+/// Appends lines to the log of the day, which is created if necessary. Returns its path.
+pub fn append_log(
+    store: &Arc<dyn Store>,
+    text: &str,
+    now: Timestamp,
+) -> Result<FilePath, LinggenError> {
+    let date = now.to_zoned(TimeZone::UTC).date();
+    let known = logs(store)?.into_iter().rfind(|(log, _)| log.date == date);
+    let file = match known {
+        Some((_, file)) => file,
+        None => {
+            let name = LogName { date, spelling: LogSpelling::Documented }.to_string();
+            logs_dir().join(&Name::parse(&name)?)
+        }
+    };
+    let mut lines = text.as_bytes().to_vec();
+    if !lines.ends_with(b"\n") {
+        lines.push(b'\n');
+    }
+    let writer = store.lock(std::slice::from_ref(&file))?;
+    let step = Step::Append { file: file.clone(), at: AppendAt::End, lines };
+    writer.commit(vec![step], Durability::Synced)?;
+    writer.release()?;
+    Ok(file)
 }
 
 /// Logs that are older than a number of days.

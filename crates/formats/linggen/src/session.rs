@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::document::JsonDocument;
@@ -17,6 +17,9 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::marks::marks_changed;
 use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, read_optional};
+
+/// How much later than its last message a log was written at most, if it was not changed otherwise.
+const AGREEMENT: SignedDuration = SignedDuration::from_secs(2);
 
 /// The location of a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -284,7 +287,7 @@ impl Session {
 
     /// The time of the last message, or of a later change of the marks, by a fork or by a rewind.
     pub fn updated(&self) -> Result<Option<Timestamp>, LinggenError> {
-        last_change(&self.store, &self.place().dir)
+        last_change(&self.store, &self.place().dir, self.created()?)
     }
 
     /// The title to use if the metadata has none.
@@ -317,8 +320,9 @@ impl Session {
 pub(crate) fn last_change(
     store: &Arc<dyn Store>,
     dir: &FilePath,
+    created: Option<Timestamp>,
 ) -> Result<Option<Timestamp>, LinggenError> {
-    let message = last_time(store, &SessionFile::Messages.of(dir))?;
+    let message = last_write(store, &SessionFile::Messages.of(dir), created)?;
     // A damaged document is a finding of the summary and of the check.
     let own = match JsonDocument::read(store, &SessionFile::Lineage.of(dir)) {
         Ok(own) => own.and_then(|own| own.string("changed")?.parse().ok()),
@@ -335,6 +339,27 @@ fn last_time(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Timestamp
         }
     }
     Ok(None)
+}
+
+/// The time of the last write: that of the last message, or else of the creation. Both are whole seconds, so the time of
+/// the file is used where it agrees with them.
+fn last_write(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+    created: Option<Timestamp>,
+) -> Result<Option<Timestamp>, LinggenError> {
+    let Some(time) = last_time(store, file)?.or(created) else { return Ok(None) };
+    let modified = store.stat(file)?.and_then(|stat| stat.modified_since_epoch());
+    let modified = modified.and_then(|since| {
+        let seconds = i64::try_from(since.as_secs()).ok()?;
+        Timestamp::new(seconds, i32::try_from(since.subsec_nanos()).ok()?).ok()
+    });
+    // A message gets its time before it is written.
+    let agrees = |modified: &Timestamp| {
+        let later = modified.duration_since(time);
+        !later.is_negative() && later < AGREEMENT
+    };
+    Ok(Some(modified.filter(agrees).unwrap_or(time)))
 }
 
 /// The text of a message, if it is from the user.

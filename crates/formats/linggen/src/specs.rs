@@ -5,15 +5,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::error::LinggenError;
 use super::project::about;
 use super::yaml::{YamlDocument, YamlError};
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::names::FilePath;
+use everturn_json::names::{FilePath, Name, SessionId};
+use everturn_session::repair::{allocate_originals_for, original_path};
 use everturn_store::disk::FileKind;
-use everturn_store::{Store, StoreError};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError};
 
 /// The kind of a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +126,83 @@ pub fn specs(kind: SpecKind, dirs: &[SpecDir]) -> Result<SpecListing, LinggenErr
         }
     }
     Ok(found)
+}
+
+/// The name of the directory in the home that has the specs of a kind.
+fn dir_name(kind: SpecKind) -> &'static str {
+    match kind {
+        SpecKind::Agent => "agents",
+        SpecKind::Skill => "skills",
+    }
+}
+
+/// The file of a new agent or skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpecShape {
+    /// `{id}.md`.
+    Flat,
+    /// `{id}/SKILL.md`, with room for other files of a skill.
+    Nested,
+}
+
+/// Adds an agent or a skill to the home. An existing one of the same name is an error, and so is a nested agent.
+pub fn add_spec(
+    store: &Arc<dyn Store>,
+    kind: SpecKind,
+    shape: SpecShape,
+    text: &str,
+) -> Result<Spec, LinggenError> {
+    let dir = FilePath::root().join_static(dir_name(kind));
+    let writer = store.lock(std::slice::from_ref(&dir))?;
+    let mut spec = read(kind, SpecSource::Global, &dir, text).map_err(LinggenError::input)?;
+    spec.file = match (shape, kind) {
+        (SpecShape::Flat, _) => dir.join(&Name::parse(&format!("{}.md", spec.id))?),
+        (SpecShape::Nested, SpecKind::Skill) => {
+            dir.join(&Name::parse(&spec.id)?).join_static("SKILL.md")
+        }
+        (SpecShape::Nested, SpecKind::Agent) => {
+            return Err(LinggenError::input("an agent is one file"));
+        }
+    };
+    let here = SpecDir { source: SpecSource::Global, store: Arc::clone(store), dir };
+    if let Some(other) = specs(kind, &[here])?.specs.get(&spec.id) {
+        return Err(LinggenError::input(format!("{} exists in {}", spec.id, other.file)));
+    }
+    let step = Step::Replace {
+        file: spec.file.clone(),
+        expect: Precondition::Absent,
+        bytes: text.as_bytes().to_vec(),
+        mode: FileMode::Default,
+    };
+    writer.commit(vec![step], Durability::Synced)?;
+    writer.release()?;
+    Ok(spec)
+}
+
+/// Moves an agent or a skill of the home to the trash. Returns its new path; `None` if there is no such one.
+pub fn remove_spec(
+    store: &Arc<dyn Store>,
+    kind: SpecKind,
+    name: &str,
+    now: Timestamp,
+) -> Result<Option<FilePath>, LinggenError> {
+    let dir = FilePath::root().join_static(dir_name(kind));
+    let owner = SessionId::parse(dir_name(kind))?;
+    let trash = allocate_originals_for(store, &owner, "removed", now)?;
+    let writer = store.lock(&[dir.clone(), trash.clone()])?;
+    let here = SpecDir { source: SpecSource::Global, store: Arc::clone(store), dir: dir.clone() };
+    let found = specs(kind, &[here])?.specs.remove(&name.to_lowercase());
+    let Some(spec) = found else {
+        writer.release()?;
+        return Ok(None);
+    };
+    // A skill in a directory of its own may have other files there.
+    let from = spec.file.parent().filter(|own| *own != dir).unwrap_or(spec.file);
+    let to = original_path(&trash, &from);
+    let step = Step::Rename { from, to: to.clone() };
+    writer.commit(vec![step], Durability::Synced)?;
+    writer.release()?;
+    Ok(Some(to))
 }
 
 fn files(

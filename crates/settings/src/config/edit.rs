@@ -66,6 +66,65 @@ pub fn remove_value(
     Ok(removed.then(|| document.into_bytes()))
 }
 
+/// The items of a list in a document; `None` if there is no such setting.
+fn items_at(
+    document: &Document,
+    place: &str,
+    key: &str,
+) -> Result<Option<Vec<Value>>, ConfigError> {
+    let Some(text) = document.get(&segments(key)) else { return Ok(None) };
+    match serde_json::from_str(text) {
+        Ok(Value::Array(items)) => Ok(Some(items)),
+        _ => {
+            let reason = format!("{key} is not a list in {place}");
+            Err(ConfigError::Value { reason })
+        }
+    }
+}
+
+/// The file with an item at the end of a list, which is created if necessary; the other items stay as they are written.
+/// `None` if the list has the item already.
+pub fn add_item(
+    schema: &ConfigSchema,
+    place: &str,
+    bytes: Option<&[u8]>,
+    key: &str,
+    item: &Value,
+) -> Result<Option<Vec<u8>>, ConfigError> {
+    let alone = Value::Array(vec![item.clone()]);
+    fields::check_value(schema, key, &alone).map_err(|reason| ConfigError::Value { reason })?;
+    let mut document = open_document(schema, place, bytes)?;
+    let edited = match items_at(&document, place, key)? {
+        None => document.set(&segments(key), &alone),
+        Some(items) if items.contains(item) => return Ok(None),
+        Some(_) => document.push(&segments(key), item),
+    };
+    edited.map_err(|source| ConfigError::Edit { key: key.to_owned(), source })?;
+    Ok(Some(document.into_bytes()))
+}
+
+/// The file without an item of a list; the other items stay as they are written. `None` if the list does not have it.
+pub fn remove_item(
+    schema: &ConfigSchema,
+    place: &str,
+    bytes: &[u8],
+    key: &str,
+    item: &Value,
+) -> Result<Option<Vec<u8>>, ConfigError> {
+    let mut document = open_document(schema, place, Some(bytes))?;
+    let mut is_changed = false;
+    while let Some(at) = items_at(&document, place, key)?
+        .and_then(|items| items.iter().position(|other| other == item))
+    {
+        let mut path = segments(key);
+        path.push(PathSegment::Index(at));
+        let removed = document.remove(&path);
+        removed.map_err(|source| ConfigError::Edit { key: key.to_owned(), source })?;
+        is_changed = true;
+    }
+    Ok(is_changed.then(|| document.into_bytes()))
+}
+
 /// The layer to which a change of a setting is written: the one that defines it, the project first, otherwise the layer
 /// of its group.
 #[must_use]

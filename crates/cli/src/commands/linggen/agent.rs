@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use everturn::linggen::{
-    AgentOverride, SpecKind, find_project, read_override, remove_override, set_override,
+    AgentOverride, SpecKind, SpecShape, find_project, read_override, remove_override, set_override,
 };
 use serde_json::json;
 
@@ -52,6 +52,20 @@ Examples:
         /// Also list agents that are hidden by others
         #[arg(long)]
         all: bool,
+    },
+    /// Add an agent to the home: a Markdown file with front matter, on stdin
+    #[command(after_help = "\
+Examples:
+  everturn linggen agent add < ling.md")]
+    Add,
+    /// Move an agent of the home to the trash
+    #[command(after_help = "\
+Examples:
+  everturn linggen agent remove ling")]
+    Remove {
+        /// The name of the agent
+        #[arg(value_name = "AGENT")]
+        name: String,
     },
     /// Print the file of an agent, and say which others it hides
     #[command(after_help = "\
@@ -131,6 +145,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         AgentCommand::List { all } => {
             return specs::list(SpecKind::Agent, *all, workspace, context);
         }
+        AgentCommand::Add => {
+            return specs::add(SpecKind::Agent, SpecShape::Flat, workspace, context);
+        }
+        AgentCommand::Remove { name } => return specs::remove(SpecKind::Agent, name, context),
         AgentCommand::Show { name } => {
             return specs::show(SpecKind::Agent, name, workspace, context);
         }

@@ -1,14 +1,25 @@
 //! `everturn linggen log`: the daily logs, and how long they are kept.
 
-use everturn::linggen::{LOG_DAYS, logs, plan_expired_logs, remove_expired_logs};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use everturn::linggen::{LOG_DAYS, append_log, logs, plan_expired_logs, remove_expired_logs};
+use everturn::names::FilePath;
+use everturn::store::Store;
 use serde_json::json;
 
 use crate::context::{Context, next_command};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::linggen::{open_home, open_home_if_present, open_home_to_change, retry_linggen};
+use crate::linggen::{
+    open_home, open_home_if_present, open_home_to_change, open_home_to_write, retry_linggen,
+};
 use crate::output::{Output, count_noun, escape_controls};
-use crate::settings;
+use crate::{input, settings};
+
+/// The time between two looks at a log that is followed.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(200);
 
 /// List, show and expire the daily logs
 #[derive(Debug, clap::Args)]
@@ -35,12 +46,22 @@ Examples:
     #[command(after_help = "\
 Examples:
   everturn linggen log show
-  everturn linggen log show 2026-01-01")]
+  everturn linggen log show 2026-01-01
+  everturn linggen log show --follow")]
     Show {
         /// The day; default: the newest log
         #[arg(value_name = "DATE")]
         date: Option<String>,
+
+        /// Keep printing what is added, also to the log of the next day
+        #[arg(long, conflicts_with = "date")]
+        follow: bool,
     },
+    /// Append the lines on stdin to the log of today (UTC)
+    #[command(after_help = "\
+Examples:
+  everturn linggen log add < lines.txt")]
+    Add,
     /// List the logs that are older than some days, and move them to the trash with --yes
     #[command(after_help = "\
 Examples:
@@ -87,6 +108,39 @@ fn show(context: &mut Context, date: Option<&str>) -> Result<(), EarlyExit> {
     write!(context.out, "{}", escape_controls(&text))
 }
 
+/// Returns the whole lines of a file from an offset on, and the offset after them.
+fn read_lines(store: &Arc<dyn Store>, file: &FilePath, from: u64) -> Result<(String, u64), Error> {
+    let length = store.stat(file)?.map_or(0, |stat| stat.len);
+    // A shorter file was replaced.
+    let from = if length < from { 0 } else { from };
+    let bytes = if length > from { store.read(file, from..length)? } else { Vec::new() };
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let whole = bytes.get(..end).unwrap_or_default();
+    Ok((without_colours(&String::from_utf8_lossy(whole)), from + end as u64))
+}
+
+/// Prints the newest log, and what is added to it, until the reader of the output is gone or the user interrupts.
+fn follow(context: &mut Context) -> Result<(), EarlyExit> {
+    let root = open_home(context)?;
+    let store = root.store();
+    let mut current: Option<FilePath> = None;
+    let mut at = 0;
+    loop {
+        let newest = logs(&store).map_err(Error::from)?.pop().map(|(_, file)| file);
+        if let Some(file) = &current {
+            let (text, end) = read_lines(&store, file, at)?;
+            write!(context.out, "{}", escape_controls(&text))?;
+            context.out.flush()?;
+            at = end;
+        }
+        if newest == current {
+            thread::sleep(FOLLOW_PAUSE);
+        } else {
+            (current, at) = (newest, 0);
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
         LogCommand::List => {
@@ -99,7 +153,19 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
                 }
             }
         }
-        LogCommand::Show { date } => show(context, date.as_deref())?,
+        LogCommand::Show { follow: true, .. } => follow(context)?,
+        LogCommand::Show { date, .. } => show(context, date.as_deref())?,
+        LogCommand::Add => {
+            let text = input::text("the lines of the log")?;
+            let root = open_home_to_write(context)?;
+            let file = retry_linggen(|| append_log(&root.store(), &text, settings::now()))?;
+            let path = root.shown(&file);
+            root.close()?;
+            match context.json {
+                true => writeln!(context.out, "{}", json!({"path": path}))?,
+                false => writeln!(context.out, "{path}")?,
+            }
+        }
         LogCommand::Expire { days, yes } => {
             let root = if *yes { open_home_to_change(context)? } else { open_home(context)? };
             let (store, now) = (root.store(), settings::now());

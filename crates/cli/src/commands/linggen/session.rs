@@ -56,21 +56,27 @@ fn location(found: &FoundSession) -> Result<SessionLocation, Error> {
     Ok(SessionLocation { id: SessionId::parse(&found.place.id)?, dir: found.place.path.clone() })
 }
 
+/// Sets the title of a session.
+pub(crate) fn rename(context: &mut Context, session: &str, title: &str) -> Result<Exit, EarlyExit> {
+    let found = context.find_to_write(session)?;
+    let (place, store) = (location(&found)?, found.root.store());
+    retry_linggen(|| {
+        let writer = LinggenWriter::open(&store, &place)?;
+        writer.set_title(title)?;
+        writer.release()
+    })?;
+    if context.json {
+        let answer = json!({"session": found.place.id, "title": title});
+        writeln!(context.out, "{answer}")?;
+    }
+    found.root.close()?;
+    Ok(Exit::Success)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
         SessionCommand::Rename { session, title } => {
-            let found = context.find_to_write(session)?;
-            let (place, store) = (location(&found)?, found.root.store());
-            retry_linggen(|| {
-                let writer = LinggenWriter::open(&store, &place)?;
-                writer.set_title(title)?;
-                writer.release()
-            })?;
-            if context.json {
-                let answer = json!({"session": found.place.id, "title": title});
-                writeln!(context.out, "{answer}")?;
-            }
-            found.root.close()?;
+            return rename(context, session, title);
         }
         SessionCommand::Clear { session } => {
             let found = context.find_to_write(session)?;

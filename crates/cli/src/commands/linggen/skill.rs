@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use everturn::linggen::SpecKind;
+use everturn::linggen::{SpecKind, SpecShape};
 
 use super::specs;
 use crate::context::Context;
@@ -41,6 +41,25 @@ Examples:
         #[arg(long)]
         all: bool,
     },
+    /// Add a skill to the home: a Markdown file with front matter, on stdin
+    #[command(after_help = "\
+Examples:
+  everturn linggen skill add < review.md
+  everturn linggen skill add --nested < review.md")]
+    Add {
+        /// Write it as SKILL.md in a directory of its own
+        #[arg(long)]
+        nested: bool,
+    },
+    /// Move a skill of the home to the trash
+    #[command(after_help = "\
+Examples:
+  everturn linggen skill remove review")]
+    Remove {
+        /// The name of the skill
+        #[arg(value_name = "SKILL")]
+        name: String,
+    },
     /// Print the file of a skill, and say which others it hides
     #[command(after_help = "\
 Examples:
@@ -56,6 +75,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let workspace = args.project.as_deref();
     match &args.what {
         SkillCommand::List { all } => specs::list(SpecKind::Skill, *all, workspace, context),
+        SkillCommand::Add { nested } => {
+            let shape = if *nested { SpecShape::Nested } else { SpecShape::Flat };
+            specs::add(SpecKind::Skill, shape, workspace, context)
+        }
+        SkillCommand::Remove { name } => specs::remove(SpecKind::Skill, name, context),
         SkillCommand::Show { name } => specs::show(SpecKind::Skill, name, workspace, context),
     }
 }

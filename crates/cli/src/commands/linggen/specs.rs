@@ -1,76 +1,18 @@
 //! Agents and skills from several directories: which one counts, and which ones it hides.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use everturn::linggen::{Spec, SpecDir, SpecKind, SpecSource, specs};
-use everturn::names::FilePath;
+use everturn::linggen::{SpecKind, SpecShape, SpecSource, add_spec, remove_spec};
 use serde_json::{Value, json};
 
 use crate::agent_homes;
 use crate::context::{Context, next_command};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::findings::print_findings;
-use crate::linggen::project_path;
-use crate::output::escape_controls;
-use crate::settings;
-
-/// An agent or a skill, where it is, and whether it counts.
-struct FoundSpec {
-    spec: Spec,
-    path: PathBuf,
-    counts: bool,
-}
-
-/// Returns the directories to search; later ones win.
-fn directories(
-    kind: SpecKind,
-    context: &Context,
-    workspace: Option<&Path>,
-) -> Result<Vec<(SpecSource, PathBuf)>, Error> {
-    let home = context.root_dir()?;
-    let workspace = PathBuf::from(project_path(workspace)?.as_str());
-    let mut dirs = Vec::new();
-    match kind {
-        SpecKind::Agent => {
-            dirs.push((SpecSource::Global, home.join("agents")));
-            dirs.push((SpecSource::Project, workspace.join("agents")));
-        }
-        SpecKind::Skill => {
-            dirs.push((SpecSource::Global, home.join("skills")));
-            let user = settings::variable("HOME").map(PathBuf::from);
-            for program in [".claude", ".codex"] {
-                let dir = user.as_ref().map(|user| user.join(program).join("skills"));
-                dirs.extend(dir.map(|dir| (SpecSource::Compatible, dir)));
-            }
-            dirs.push((SpecSource::Project, workspace.join(".linggen").join("skills")));
-        }
-    }
-    Ok(dirs)
-}
-
-/// Returns all agents or skills, each with the ones that it hides before it.
-fn find_all(
-    kind: SpecKind,
-    context: &Context,
-    workspace: Option<&Path>,
-) -> Result<Vec<FoundSpec>, Error> {
-    let mut all: Vec<FoundSpec> = Vec::new();
-    for (source, dir) in directories(kind, context, workspace)? {
-        let Some(store) = agent_homes::open_if_present(&dir)? else { continue };
-        let found = specs(kind, &[SpecDir { source, store, dir: FilePath::root() }])?;
-        print_findings(&found.findings);
-        for spec in found.specs.into_values() {
-            for hidden in all.iter_mut().filter(|other| other.spec.id == spec.id) {
-                hidden.counts = false;
-            }
-            let path = dir.join(spec.file.as_str());
-            all.push(FoundSpec { spec, path, counts: true });
-        }
-    }
-    all.sort_by(|a, b| a.spec.id.cmp(&b.spec.id));
-    Ok(all)
-}
+use crate::linggen::specs::{FoundSpec, find_all};
+use crate::linggen::{open_home_to_change, open_home_to_write, retry_linggen};
+use crate::output::{Output, escape_controls};
+use crate::{input, settings};
 
 fn source_name(source: SpecSource) -> &'static str {
     match source {
@@ -111,6 +53,55 @@ pub(super) fn list(
     Ok(Exit::Success)
 }
 
+fn missing(kind: SpecKind, name: &str) -> Error {
+    let what = match kind {
+        SpecKind::Agent => "agent",
+        SpecKind::Skill => "skill",
+    };
+    Error::new(Exit::Request, format!("there is no {what} {name:?}"))
+        .hint(next_command(&format!("linggen {what} list")))
+}
+
+/// Adds an agent or skill to the home, from stdin. Says which other one counts instead, if one does.
+pub(super) fn add(
+    kind: SpecKind,
+    shape: SpecShape,
+    workspace: Option<&Path>,
+    context: &mut Context,
+) -> Result<Exit, EarlyExit> {
+    let text = input::text("a Markdown file with front matter")?;
+    let root = open_home_to_write(context)?;
+    let spec = retry_linggen(|| add_spec(&root.store(), kind, shape, &text))?;
+    let path = root.shown(&spec.file);
+    root.close()?;
+    match context.json {
+        true => writeln!(context.out, "{}", json!({"id": spec.id, "path": path}))?,
+        false => writeln!(context.out, "{path}")?,
+    }
+    context.out.flush()?;
+    let all = find_all(kind, context, workspace)?;
+    let counts = |one: &&FoundSpec| one.spec.id == spec.id && one.counts;
+    if let Some(other) = all.iter().find(counts).filter(|one| one.spec.source != SpecSource::Global)
+    {
+        Output::status(&format!("it is hidden by {}", other.path.display()));
+    }
+    Ok(Exit::Success)
+}
+
+/// Moves an agent or skill of the home to the trash.
+pub(super) fn remove(kind: SpecKind, name: &str, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let root = open_home_to_change(context)?;
+    let moved = retry_linggen(|| remove_spec(&root.store(), kind, name, settings::now()))?;
+    let Some(moved) = moved else { return Err(missing(kind, name).into()) };
+    let path = root.shown(&moved);
+    root.close()?;
+    match context.json {
+        true => writeln!(context.out, "{}", json!({"id": name.to_lowercase(), "kept": path}))?,
+        false => Output::status(&format!("moved to {path}")),
+    }
+    Ok(Exit::Success)
+}
+
 /// Prints the file of an agent or skill. Says on stderr which others it hides.
 pub(super) fn show(
     kind: SpecKind,
@@ -122,13 +113,7 @@ pub(super) fn show(
     let mut found = find_all(kind, context, workspace)?;
     found.retain(|one| one.spec.id == id);
     let Some(chosen) = found.iter().find(|one| one.counts) else {
-        let what = match kind {
-            SpecKind::Agent => "agent",
-            SpecKind::Skill => "skill",
-        };
-        return Err(Error::new(Exit::Request, format!("there is no {what} {name:?}"))
-            .hint(next_command(&format!("linggen {what} list")))
-            .into());
+        return Err(missing(kind, name).into());
     };
     if context.json {
         let hides: Vec<String> = found
@@ -149,9 +134,9 @@ pub(super) fn show(
     let text = String::from_utf8_lossy(&bytes).into_owned();
     write!(context.out, "{}", escape_controls(&text))?;
     context.out.flush()?;
-    crate::output::Output::status(&format!("from {}", chosen.path.display()));
+    Output::status(&format!("from {}", chosen.path.display()));
     for hidden in found.iter().filter(|one| !one.counts) {
-        crate::output::Output::status(&format!("hides {}", hidden.path.display()));
+        Output::status(&format!("hides {}", hidden.path.display()));
     }
     Ok(Exit::Success)
 }

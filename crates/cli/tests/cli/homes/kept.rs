@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::User;
 
@@ -32,6 +32,20 @@ fn a_message_of_an_unknown_role_stays_in_its_session() {
     assert!(user.read(log).starts_with(&whole), "{}", user.read(log));
     assert!(!user.read(log).contains("torn"));
     assert!(user.ok("show c", "").contains("of a newer program"));
+}
+
+#[test]
+fn a_finding_names_the_index_by_its_own_path() {
+    let user = User::new();
+    user.ok("new codelia --id c", "");
+    let log = ".codelia/sessions/messages/c.jsonl";
+    user.write(log, "{\"role\":\"user\",\"content\":\"one\"}\n");
+    let index = user.path(".codelia/sessions/state.db");
+    for words in ["check c", "check ~/.codelia", "check ~/.codelia/sessions/messages/c.jsonl"] {
+        let found = user.run(words, "").out;
+        assert!(found.starts_with(index.to_str().unwrap()), "{words}: {found}");
+        assert!(found.contains("stale-index"), "{words}: {found}");
+    }
 }
 
 #[test]
@@ -252,6 +266,36 @@ fn what_trash_prints_puts_the_session_back() {
         user.ok(words.trim(), "");
         assert!(user.ok("ls", "").contains(id));
     }
+}
+
+/// Another program holds the index for a while: `trash` and `restore` wait as long as they are asked to, and change
+/// nothing if that is not enough.
+#[test]
+fn trash_and_restore_wait_for_a_locked_index() {
+    let user = User::new();
+    user.ok("new codelia --id c", "");
+    let database = user.path(".codelia/sessions/state.db");
+    let hold = |time: Duration| {
+        let connection = rusqlite::Connection::open(&database).unwrap();
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        thread::spawn(move || {
+            thread::sleep(time);
+            connection.execute_batch("ROLLBACK").unwrap();
+        })
+    };
+    for words in ["trash c", "restore c"] {
+        let holder = hold(Duration::from_secs(3));
+        let start = Instant::now();
+        let refused = user.run(&format!("{words} --wait 0"), "");
+        assert_eq!(refused.code, Some(5), "{words}: {refused:?}");
+        assert!(start.elapsed() < Duration::from_secs(2), "{words} waited {:?}", start.elapsed());
+        assert_eq!(user.ok("ls", "").contains("codelia"), words == "trash c", "{words}");
+        let waited = user.run(&format!("{words} --wait 30"), "");
+        assert_eq!(waited.code, Some(0), "{words}: {waited:?}");
+        assert!(!waited.err.contains("failed"), "{words}: {waited:?}");
+        holder.join().unwrap();
+    }
+    assert_eq!(user.run("check ~/.codelia", "").code, Some(0));
 }
 
 /// A program that saves as Codelia does: it writes a whole file beside the log, and renames it.

@@ -14,7 +14,20 @@ fn a_missing_home_has_nothing_to_list() {
         "project list",
         "mission list",
         "credentials list --layout codelia",
+        "credentials list --layout linggen",
+        "permissions list",
+        "pin --layout codelia",
+        "trash --layout linggen",
+        "codelia run list",
+        "codelia output list",
+        "codelia policy list",
+        "codelia log list",
+        "linggen agent list",
+        "linggen skill list",
+        "linggen log list",
+        "linggen workspace list",
         "ls --layout codelia",
+        "ls --layout linggen",
     ] {
         let listed = user.run(words, "");
         assert_eq!((listed.code, listed.out.as_str()), (Some(0), ""), "{words}: {listed:?}");

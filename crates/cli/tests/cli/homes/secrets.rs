@@ -118,6 +118,19 @@ fn every_format_is_exported_without_secrets() {
 }
 
 #[test]
+fn a_title_that_was_cut_does_not_show_half_of_a_secret() {
+    let user = User::new();
+    let half = "sTCAntkOPbew9fvVpreH1xhxAcfqpK4qZH2ZVqeS97J8";
+    let key = format!("sk-ant-api03-{half}Lw3Xu7QmZt0bRy5Nc2VgDk8Hj1Fs6PaEo4Ui9WlTnBxKvMqYrAA");
+    user.ok("new codelia --id c", "");
+    user.ok("append c", &format!(r#"{{"role":"user","content":"key {key}"}}"#));
+    for format in ["txt", "md", "html", "json"] {
+        let masked = user.ok(&format!("export c --format {format}"), "");
+        assert!(!masked.contains(&half[..20]), "{format}: {masked}");
+    }
+}
+
+#[test]
 fn secrets_that_others_can_read_are_found_in_every_layout() {
     let mut user = User::new();
     let open = |below: &str, text: &str| {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use everturn::codelia::{
     AUTH, ApprovalMode, CodeliaError, CodeliaHome, CodeliaWriter, IndexRow, MCP_AUTH, MemoryIndex,
-    ProjectPolicies, RunLogs, RunWriter, SCHEMA, SessionIndex, ToolOutputs,
+    ProjectPolicies, RunLogs, RunWriter, SCHEMA, SessionIndex, ToolOutputs, append_text_log,
+    write_legacy_document,
 };
 use everturn::config;
 use everturn::disk::sim::{Fault, FaultKind, SimDisk};
@@ -117,7 +118,15 @@ const OPS: &[Op] = &[
         Ok(RunWriter::start(home, &JsonTree::parse(header).unwrap(), at(0))?.release()?)
     },
     |home, _| record(home, r#"{"type":"llm.request","seq":1}"#),
-    |home, _| record(home, r#"{"type":"run.end","outcome":"completed"}"#),
+    |home, _| {
+        let runs = RunLogs::new(home);
+        let run = RunWriter::open(home, &runs.find("run-1")?)?;
+        let record = |text: &str| JsonTree::parse(text).unwrap();
+        let status = record(r#"{"type":"run.status","status":"completed"}"#);
+        let end = record(r#"{"type":"run.end","outcome":"completed"}"#);
+        run.append_all(&[status, end], Durability::Synced)?;
+        Ok(run.release()?)
+    },
     |_, store| {
         ToolOutputs::in_home(Arc::clone(store)).put("call:1", "one").map(drop).map_err(Failed::from)
     },
@@ -132,6 +141,10 @@ const OPS: &[Op] = &[
     },
     |_, store| Ok(ProjectPolicies::read(store)?.set(store, Some("/w"), ApprovalMode::Trusted)?),
     |_, store| Ok(ProjectPolicies::read(store)?.set(store, None, ApprovalMode::Minimal)?),
+    |_, store| Ok(ProjectPolicies::read(store)?.remove(store, Some("/w")).map(drop)?),
+    |_, store| append_text_log(store, "codelia.log", "one").map(drop).map_err(Failed::from),
+    |_, store| append_text_log(store, "codelia.log", "two").map(drop).map_err(Failed::from),
+    |home, _| write_legacy_document(home, &id("one")).map(drop).map_err(Failed::from),
     |_, store| configure(store, "model.name", "one"),
     |_, store| configure(store, "tui.theme", "dark"),
     |home, _| {

@@ -55,7 +55,10 @@ fn a_child_saves() {
         let mut writer = patiently(&home);
         let text = format!("{name}-{number}");
         let saved = writer.append(&[user(&text)], at(1)).unwrap();
-        assert_eq!(saved.deferred_error, None);
+        // On a slow disk, another process may hold the index for longer than a save waits for it. The row follows later.
+        if let Some(error) = saved.deferred_error {
+            assert!(error.contains("database is locked"), "{error}");
+        }
         writer.release().unwrap();
         writeln!(out, "saved {text}").unwrap();
         out.flush().unwrap();
@@ -73,6 +76,7 @@ fn four_processes_save_four_hundred_times_each() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
     let home = CodeliaHome::new(real(dir.path()));
+    drop(patiently(&home));
     let found = texts(&home, "one");
     let wanted: BTreeSet<String> = (0..PROCESSES)
         .flat_map(|process| (0..SAVES).map(move |number| format!("p{process}-{number}")))

@@ -10,10 +10,11 @@ use everturn::disk::sim::SimDisk;
 use everturn::finding::{Finding, Severity};
 use everturn::linggen::{
     AgentOverride, CREDENTIALS, ItemMark, LinggenError, LinggenWriter, Message, NewLinggenSession,
-    NewRun, Plan, PlanStatus, RunStatus, SessionLocation, allow, begin_run, clear_messages,
-    clear_mission, create_plan, edit_plan, end_run, fork, open_project, plan_expired_logs, rehome,
-    remove_expired_logs, remove_override, repair, revoke, rewind, set_mission, set_override,
-    undo_repair,
+    NewRun, Plan, PlanStatus, RunStatus, SessionLocation, SpecKind, SpecShape, add_spec, allow,
+    append_log, begin_run, clear_messages, clear_mission, create_plan, edit_plan, end_run,
+    forget_daemon, fork, open_project, plan_expired_logs, record_daemon, rehome,
+    remove_expired_logs, remove_override, remove_spec, remove_state_file, repair, revoke, rewind,
+    set_mission, set_override, undo_repair, write_state_file,
 };
 use everturn::names::{FilePath, SessionId};
 use everturn::store::{
@@ -64,6 +65,8 @@ fn leave(store: &Arc<dyn Store>, file: &str, bytes: &[u8]) -> Result<(), Linggen
     writer.commit(vec![step], Durability::Synced)?;
     Ok(writer.release()?)
 }
+
+const SKILL: &str = "---\nname: S\ndescription: d\n---\nx\n";
 
 /// Everything that changes a home, each of it one commit.
 const OPS: &[Op] = &[
@@ -124,6 +127,16 @@ const OPS: &[Op] = &[
     |store| vault(store).remove("m").map(|_| ()).map_err(secrets),
     |store| leave(store, "logs/linggen-agent.2023-01-01", b"old"),
     |store| remove_expired_logs(store, &plan_expired_logs(store, 7, at(0))?, at(8)).map(drop),
+    |store| add_spec(store, SpecKind::Skill, SpecShape::Nested, SKILL).map(drop),
+    |store| append_log(store, "one", at(8)).map(drop),
+    |store| append_log(store, "two", at(8)).map(drop),
+    |store| record_daemon(store, 7, |_| false),
+    |store| record_daemon(store, 8, |_| false),
+    |store| forget_daemon(store, |_| false).map(drop),
+    |store| write_state_file(store, "task", "---\ntype: pm_task\n---\nx\n").map(drop),
+    |store| write_state_file(store, "task", "---\ntype: pm_task\n---\ny\n").map(drop),
+    |store| remove_state_file(store, "task").map(drop),
+    |store| remove_spec(store, SpecKind::Skill, "s", at(9)).map(drop),
     |store| leave(store, "projects/-a-b-c/sessions/sess-1/messages.jsonl", b"{\"torn\n{}{}\n"),
     |store| repair(store, &place(), at(9)).map(drop),
     |store| undo_repair(store, &place(), at(10)).map(drop),

@@ -6,11 +6,17 @@ use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rustix::fs as file_system;
 
 use super::{IndexError, IndexRow, RowChange, SessionIndex};
 
 /// How long to wait for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The free space on a disk that is not nearly full, in bytes. SQLite maps a file of 32 KiB into memory for a database in
+/// WAL mode. On some file systems, its blocks are only allocated when they are written, and without room for one of them,
+/// that write kills the process.
+const LEAST_ROOM: u64 = 256 << 10;
 
 /// The table as the program creates it; the last column was added later.
 const SCHEMA: &str = "
@@ -63,6 +69,10 @@ impl SqliteIndex {
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connection = Connection::open_with_flags(file, flags).map_err(failed("open"))?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
+        if !has_room_beside(file) {
+            // Alone with the database, SQLite needs no shared memory. If it is not alone, this is like a lock.
+            connection.pragma_update(None, "locking_mode", "exclusive").map_err(failed("open"))?;
+        }
         let version: i64 = connection
             .pragma_query_value(None, "user_version", |row| row.get(0))
             .map_err(failed("read"))?;
@@ -83,26 +93,56 @@ impl SqliteIndex {
         Ok(SqliteIndex { connection: Mutex::new(connection), has_workspace: true })
     }
 
-    /// Opens an existing database, and never changes it.
+    /// Opens an existing database, and never changes it. On a full or read-only disk, SQLite cannot share memory with
+    /// other processes; the database and its log are read without that then.
     pub fn open_read_only(file: &Path) -> Result<SqliteIndex, IndexError> {
-        SqliteIndex::open_existing(file, OpenFlags::empty())
+        if has_room_beside(file) {
+            match SqliteIndex::open_existing(file, OpenFlags::empty(), "normal") {
+                Err(error) if error.may_lack_shared_memory() => {}
+                opened => return opened,
+            }
+        }
+        // A file system without locks, and one user of the database: its index of the log is in memory of its own.
+        let address = address_of(file, "mode=ro&vfs=unix-none");
+        SqliteIndex::open_existing(Path::new(&address), OpenFlags::SQLITE_OPEN_URI, "exclusive")
+    }
+
+    /// Whether another process is writing to an existing database. Never waits.
+    pub(crate) fn is_locked(file: &Path) -> bool {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let probe = || -> rusqlite::Result<()> {
+            let connection = Connection::open_with_flags(file, flags)?;
+            connection.busy_timeout(Duration::ZERO)?;
+            connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK;")
+        };
+        let is_busy = |error: rusqlite::Error| {
+            let code = error.sqlite_error_code();
+            matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+        };
+        has_room_beside(file) && probe().is_err_and(is_busy)
     }
 
     /// Opens a database that nothing changes, such as one on a read-only disk. SQLite then needs no files beside it;
     /// what is only in its log is not read.
     pub fn open_immutable(file: &Path) -> Result<SqliteIndex, IndexError> {
-        let path: String = file.to_string_lossy().chars().map(escaped_in_address).collect();
-        let address = format!("file:{path}?immutable=1");
-        SqliteIndex::open_existing(Path::new(&address), OpenFlags::SQLITE_OPEN_URI)
+        let address = address_of(file, "immutable=1");
+        SqliteIndex::open_existing(Path::new(&address), OpenFlags::SQLITE_OPEN_URI, "normal")
     }
 
-    fn open_existing(file: &Path, more: OpenFlags) -> Result<SqliteIndex, IndexError> {
+    fn open_existing(
+        file: &Path,
+        more: OpenFlags,
+        locking: &str,
+    ) -> Result<SqliteIndex, IndexError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | more;
         let connection = Connection::open_with_flags(file, flags).map_err(failed("open"))?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
+        connection.pragma_update(None, "locking_mode", locking).map_err(failed("open"))?;
         let has_workspace = has_workspace(&connection).map_err(failed("read"))?;
         Ok(SqliteIndex { connection: Mutex::new(connection), has_workspace })
     }
@@ -118,6 +158,19 @@ impl SqliteIndex {
              message_count, last_user_message, {workspace} FROM session_state {rest}"
         )
     }
+}
+
+/// Whether the disk of a file is not nearly full; it is if that is not known.
+fn has_room_beside(file: &Path) -> bool {
+    let Some(dir) = file.parent() else { return false };
+    file_system::statvfs(dir)
+        .is_ok_and(|room| room.f_bavail.saturating_mul(room.f_frsize) >= LEAST_ROOM)
+}
+
+/// The address of a file for SQLite, with parameters.
+fn address_of(file: &Path, parameters: &str) -> String {
+    let path: String = file.to_string_lossy().chars().map(escaped_in_address).collect();
+    format!("file:{path}?{parameters}")
 }
 
 /// A character of a path in the address of a file.
@@ -259,15 +312,18 @@ mod tests {
 
     /// As on a read-only disk, SQLite cannot create the files that it needs beside a database with a log.
     #[test]
-    fn a_database_without_room_beside_it_is_read_as_immutable() {
+    fn a_database_without_room_beside_it_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a%20?b#c.db");
         Connection::open(&file).unwrap().execute_batch(OLD).unwrap();
         // SQLite follows no links, and can open a directory to read from it.
         links::symlink("nothing", dir.path().join("a%20?b#c.db-shm")).unwrap();
-        assert!(SqliteIndex::open_read_only(&file).is_err());
-        let row = SqliteIndex::open_immutable(&file).unwrap().row("old").unwrap().unwrap();
-        assert_eq!(row.invoke_seq, Some(4));
+        let plain = SqliteIndex::open_existing(&file, OpenFlags::empty(), "normal");
+        assert!(plain.is_err(), "the link is in the way");
+        for open in [SqliteIndex::open_immutable, SqliteIndex::open_read_only] {
+            let row = open(&file).unwrap().row("old").unwrap().unwrap();
+            assert_eq!(row.invoke_seq, Some(4));
+        }
     }
 
     #[test]
