@@ -124,7 +124,7 @@ fn add_content(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     };
     let store = found.root.store();
     let reader = found.layout.open(&store, &found.place).map_err(|error| found.failed(error))?;
-    let turn = resolve_turn(&*reader, args.message.as_deref().unwrap_or_default())?;
+    let turn = resolve_turn(&found, &*reader, args.message.as_deref().unwrap_or_default())?;
     let mut writer = ChatWriter::open(&store, &found.place.path).map_err(failed)?;
     let done = writer.edit_content(turn, &new, settings::now()).map_err(failed)?;
     let written = AppendOutcome {

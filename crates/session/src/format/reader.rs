@@ -64,9 +64,8 @@ pub trait SessionReader: Send {
     /// The events that are wanted, in order, with the findings of reading them.
     fn events(
         &self,
-        wanted: &dyn Fn(&SessionEvent) -> bool,
+        _wanted: &dyn Fn(&SessionEvent) -> bool,
     ) -> Result<(Vec<SessionEvent>, Vec<Finding>), SessionError> {
-        let _ = wanted;
         Ok((Vec::new(), Vec::new()))
     }
 
