@@ -63,10 +63,10 @@ fn text_of(events: &[LiveEvent]) -> Bytes {
 }
 
 /// Why a stream looks again.
-enum Woken {
-    ByChange,
-    ByTime,
-    ByStop,
+enum WakeReason {
+    Change,
+    Timeout,
+    Stop,
 }
 
 /// Waits for a change that concerns the stream.
@@ -74,7 +74,7 @@ async fn wait_for_change(
     changes: &mut broadcast::Receiver<FileChange>,
     stop: &mut watch::Receiver<bool>,
     concerns: impl Fn(&FileChange) -> bool,
-) -> Woken {
+) -> WakeReason {
     let changed = async {
         loop {
             match changes.recv().await {
@@ -87,9 +87,9 @@ async fn wait_for_change(
         }
     };
     tokio::select! {
-        () = changed => Woken::ByChange,
-        () = tokio::time::sleep(POLL) => Woken::ByTime,
-        () = stopped(stop) => Woken::ByStop,
+        () = changed => WakeReason::Change,
+        () = tokio::time::sleep(POLL) => WakeReason::Timeout,
+        () = stopped(stop) => WakeReason::Stop,
     }
 }
 
@@ -181,14 +181,14 @@ async fn send_tail(
             () = sender.closed() => return,
         };
         match woken {
-            Woken::ByChange => {}
-            Woken::ByTime => {
+            WakeReason::Change => {}
+            WakeReason::Timeout => {
                 state.hub.watch();
                 if sender.send(Bytes::from_static(COMMENT.as_bytes())).await.is_err() {
                     return;
                 }
             }
-            Woken::ByStop => return,
+            WakeReason::Stop => return,
         }
     }
 }
@@ -227,14 +227,14 @@ async fn send_list(
         };
         match woken {
             // Several files change with one commit.
-            Woken::ByChange => tokio::time::sleep(Duration::from_millis(60)).await,
-            Woken::ByTime => {
+            WakeReason::Change => tokio::time::sleep(Duration::from_millis(60)).await,
+            WakeReason::Timeout => {
                 state.hub.watch();
                 if sender.send(Bytes::from_static(COMMENT.as_bytes())).await.is_err() {
                     return;
                 }
             }
-            Woken::ByStop => return,
+            WakeReason::Stop => return,
         }
     }
 }

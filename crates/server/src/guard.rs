@@ -64,7 +64,7 @@ fn too_many() -> Problem {
 
 impl Guard {
     pub(crate) fn new(
-        hosts: Vec<String>,
+        hosts: &[String],
         cookie: String,
         limits: &ServeLimits,
         now: Instant,
@@ -118,7 +118,7 @@ impl Guard {
 
     fn is_host(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
-        self.hosts.iter().any(|known| *known == host)
+        self.hosts.contains(&host)
     }
 
     fn check_host(&self, parts: &Parts) -> Result<(), Problem> {
@@ -210,8 +210,8 @@ mod tests {
 
     fn guard(now: Instant) -> (Guard, String, String) {
         let hosts = vec![HOST.to_owned(), "localhost:4000".to_owned()];
-        let guard = Guard::new(hosts, "everturn_4000".to_owned(), &ServeLimits::default(), now);
-        let mut redeem = |principal| {
+        let guard = Guard::new(&hosts, "everturn_4000".to_owned(), &ServeLimits::default(), now);
+        let redeem = |principal| {
             let code = guard.credentials.new_code().unwrap();
             guard.credentials.redeem(&code, principal).unwrap().unwrap()
         };

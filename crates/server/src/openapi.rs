@@ -19,7 +19,9 @@ fn without_null(mut schema: Value) -> Value {
         types.retain(|one| one != "null");
         if let [only] = types.as_slice() {
             let only = only.clone();
-            schema["type"] = only;
+            if let Some(kind) = schema.get_mut("type") {
+                *kind = only;
+            }
         }
     }
     if let Some(Value::Array(any)) = schema.get("anyOf") {
@@ -193,7 +195,9 @@ pub(crate) fn document(routes: &[Route]) -> Value {
     }
     let exchange = ("exchangeCode", "Exchanges a one-time code for a token.");
     let mut exchange = login_operation::<CodeRequest, TokenAnswer>(exchange, &mut generator);
-    exchange["security"] = json!([]);
+    if let Some(exchange) = exchange.as_object_mut() {
+        exchange.insert("security".to_owned(), json!([]));
+    }
     add("/api/v1/token", &Method::POST, exchange);
     let code = ("createCode", "Creates a one-time code for another browser or program.");
     add(

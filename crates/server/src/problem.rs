@@ -18,13 +18,13 @@ pub(crate) const PROBLEM_TYPE: &str = "application/problem+json";
 pub(crate) struct Problem {
     /// A URI of the kind of problem, made from its code.
     #[serde(rename = "type")]
-    kind: String,
+    kind: Box<str>,
     /// The HTTP status in words.
-    title: String,
+    title: &'static str,
     /// The HTTP status.
     pub(crate) status: u16,
     /// The problem, in one line.
-    detail: String,
+    detail: Box<str>,
     /// A stable code: those of the line protocol, and those of HTTP.
     pub(crate) code: &'static str,
     /// Where it is: a field of the request, a path in the state, or a file below the root.
@@ -42,10 +42,10 @@ impl Problem {
         detail: impl Into<String>,
     ) -> Problem {
         Problem {
-            kind: format!("urn:everturn:problem:{code}"),
-            title: status.canonical_reason().unwrap_or_default().to_owned(),
+            kind: format!("urn:everturn:problem:{code}").into(),
+            title: status.canonical_reason().unwrap_or_default(),
             status: status.as_u16(),
-            detail: detail.into(),
+            detail: detail.into().into(),
             code,
             path: None,
             hint: None,
@@ -79,7 +79,7 @@ impl Problem {
     pub(crate) fn of_condition(self) -> Problem {
         match self.code {
             "conflict" => Problem {
-                title: "Precondition Failed".to_owned(),
+                title: "Precondition Failed",
                 status: StatusCode::PRECONDITION_FAILED.as_u16(),
                 path: Some("If-Match".to_owned()),
                 ..self

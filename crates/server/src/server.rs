@@ -116,7 +116,7 @@ impl Server {
         };
         let cookie = format!("everturn_{}", address.map_or(0, |address| address.port()));
         let hosts = host_names(address, &options.hosts);
-        let guard = Guard::new(hosts, cookie, &options.limits, Instant::now());
+        let guard = Guard::new(&hosts, cookie, &options.limits, Instant::now());
         let code = guard.credentials.new_code().map_err(|error| failed(&error))?;
         let start = guard.credentials.new_start_id().map_err(|error| failed(&error))?;
         let base = address.map(|address| match address.ip().is_unspecified() {

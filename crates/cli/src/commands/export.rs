@@ -330,19 +330,24 @@ fn answer(
     context.out.flush()
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let format = args.format()?;
-    let template = args.template()?;
+/// Rejects options that do not fit together.
+fn check_target(args: &Args, format: ExportFormat, is_json: bool) -> Result<(), Error> {
     if format.is_binary() && args.file().is_none() {
         let what = if format == ExportFormat::Pdf { "a PDF" } else { "an EPUB" };
         let error = Error::new(Exit::Usage, format!("{what} needs a file"));
-        return Err(error.hint("name one with -o").into());
+        return Err(error.hint("name one with -o"));
     }
-    if context.json && args.file().is_none() {
+    if is_json && args.file().is_none() {
         return Err(Error::new(Exit::Usage, "--json requires a file for the export")
-            .hint("name one with -o; the JSON goes to stdout")
-            .into());
+            .hint("name one with -o; the JSON goes to stdout"));
     }
+    Ok(())
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let format = args.format()?;
+    let template = args.template()?;
+    check_target(args, format, context.json)?;
     if args.save_settings {
         // The session is changed, so its name must be complete.
         drop(context.find_to_write(&args.session)?);

@@ -89,6 +89,7 @@ fn export_session(call: &Call<'_>, query: ExportQuery) -> Result<FileAnswer, Pro
         reader: &*reader,
         choices: &options,
         mask: (query.reveal != Some(true)).then_some(rules),
+        pictures: None,
         template: None,
         now: call.library.now(),
     };

@@ -214,7 +214,7 @@ fn pins(listing: &KeyedListing) -> HashSet<(usize, String, String)> {
 fn facet(counts: BTreeMap<String, u64>) -> Vec<FacetValue> {
     let mut values: Vec<FacetValue> =
         counts.into_iter().map(|(value, count)| FacetValue { value, count }).collect();
-    values.sort_by(|one, two| two.count.cmp(&one.count));
+    values.sort_by_key(|value| std::cmp::Reverse(value.count));
     values
 }
 

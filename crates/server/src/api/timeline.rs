@@ -119,6 +119,7 @@ fn add_changes(
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "all handlers have this type")]
 fn get_timeline(call: &Call<'_>, query: TimelineQuery) -> Result<Answer<TimelineAnswer>, Problem> {
     let limit = query.limit.unwrap_or(PAGES.0);
     if limit == 0 || limit > PAGES.1 {

@@ -33,11 +33,13 @@ fn append_turn(call: &Call<'_>, body: AppendRequest) -> Result<Answer<AppendAnsw
     answer_of!(call.library.handle(&call.session()?, &Request::Append(request))?, Append)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "all handlers have this type")]
 fn undo_turns(call: &Call<'_>, body: UndoRequest) -> Result<Answer<UndoAnswer>, Problem> {
     let request = UndoRequest { after: last_turn(call, body.after)?, ..body };
     answer_of!(call.library.handle(&call.session()?, &Request::Undo(request))?, Undo)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "all handlers have this type")]
 fn rewind(call: &Call<'_>, body: RewindRequest) -> Result<Answer<RewindAnswer>, Problem> {
     let request = RewindRequest { after: last_turn(call, body.after)?, ..body };
     let answer =
