@@ -35,6 +35,7 @@ export async function showSession(main, key, start, go) {
   /** @type {typeof TABS[number]} */
   let tab = 'State';
   let request = new AbortController();
+  let closed = false;
   /** @type {import('./state_tree.js').OpenPaths} */
   const open = new Set();
   /** @type {import('./api.js').Mark[]} */
@@ -91,7 +92,7 @@ export async function showSession(main, key, start, go) {
 
   /** @param {number} turn */
   function remember(turn) {
-    history.replaceState(null, '', sessionLink(key, turn));
+    if (!closed) history.replaceState(null, '', sessionLink(key, turn));
   }
 
   /**
@@ -275,6 +276,6 @@ export async function showSession(main, key, start, go) {
   text.focus({ preventScroll: true });
   return {
     refresh: () => { refresh().catch(error => announce(explain(error), 'error')); },
-    close: () => { request.abort(); timeline.stop(); column.close(); },
+    close: () => { closed = true; request.abort(); timeline.stop(); column.close(); },
   };
 }

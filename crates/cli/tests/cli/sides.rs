@@ -7,8 +7,8 @@ use std::fs;
 use crate::everturn::{command_names, commands_below};
 use crate::transcripts::transcripts;
 
-/// Commands that need a terminal or a signal to succeed, and are tested with one.
-const TESTED_ELSEWHERE: [&str; 2] = ["browse", "serve"];
+/// Commands that need a terminal, a signal or an edited file to succeed, and are tested with one.
+const TESTED_ELSEWHERE: [&str; 3] = ["adopt", "browse", "serve"];
 
 /// Returns the runs in transcripts: the words after `everturn`, and the status.
 fn runs() -> Vec<(Vec<String>, String)> {

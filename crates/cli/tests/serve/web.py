@@ -25,9 +25,9 @@ class App(Browser):
         """Waits until an expression is true."""
         end = time.monotonic() + 30
         while time.monotonic() < end:
-            value = self.run(expression)
+            value = self.run(f"Boolean({expression})")
             if value:
-                return value
+                return
             time.sleep(0.05)
         sys.exit(f"not seen: {what}; the page says: {self.run('document.body.innerText')!r}")
 
@@ -55,7 +55,7 @@ class App(Browser):
 
 
 def text_of(selector):
-    return f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"
+    return f"(document.querySelector({json.dumps(selector)})?.innerText ?? '')"
 
 
 def main():
@@ -125,7 +125,7 @@ def main():
 
     # Search and statistics.
     app.press("s")
-    app.wait("location.hash.startsWith('#/search')", "the search")
+    app.wait("document.querySelector('[aria-label=\"Search in all sessions\"]')", "the search")
     app.run("document.querySelector('.filters input').focus()")
     app.type("Luna")
     app.wait(f"{text_of('.hits')}.includes('Luna')", "a hit")
