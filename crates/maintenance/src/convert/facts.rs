@@ -134,12 +134,10 @@ impl SessionFacts {
             _ => return Ok(place),
         };
         let time = self.updated.unwrap_or(now);
-        let lifecycle = layout.lifecycle(Operation::Transition(stage))?;
-        match lifecycle.transition(store, &place, stage, time, &mut |_| ()) {
-            Ok(staged) => Ok(staged.session),
-            Err(SessionError::Unsupported { .. }) => Ok(place),
-            Err(error) => Err(error),
-        }
+        let Ok(lifecycle) = layout.lifecycle(Operation::Transition(stage)) else {
+            return Ok(place);
+        };
+        Ok(lifecycle.transition(store, &place, stage, time, &mut |_| ())?.session)
     }
 
     /// Reports the facts that the new session lacks.

@@ -186,7 +186,7 @@ fn a_repaired_message_has_what_is_whole_of_it() {
     assert_eq!(message["type"], "narrator");
     assert_eq!(message["sender"]["avatar"], "path/to/narrator-avatar.png");
     assert_eq!(message["content"]["text"], "The market is loud.");
-    assert_eq!(message["metadata"]["tokens"], 150);
+    assert_eq!(message["metadata"]["tokens"], 5, "an edit counts the new text");
     // A content whose text is broken keeps its other parts.
     let damaged = EXAMPLE.replacen("\"text\": \"I look", "\"text\": \"\u{0}I look", 1);
     put(&store, TALE, &damaged);

@@ -209,7 +209,7 @@ fn an_edit_keeps_what_was_there() {
         history[0]["content"]["formatted_text"].as_str().unwrap().starts_with("<p>The bustling")
     );
     assert_eq!(history[1]["timestamp"], "2026-01-01T10:00:02Z");
-    assert_eq!(message["metadata"]["tokens"], 150);
+    assert_eq!(message["metadata"]["tokens"], 4, "the new text is counted");
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn the_common_view_has_messages_changes_and_states() {
     assert_eq!((change.turn, change.scope.as_str()), (4, "tools"));
     assert_eq!(
         change.delta.to_line(),
-        r#"{"op":"set","path":["rezero-timeline-tracker","death-counter"],"value":"1","previousValue":"0"}"#
+        r#"{"op":"set","path":["rezero-timeline-tracker","death-counter"],"value":"1","previousValue":"0","shown":{"place":"Return by Death Tracker: death-counter"}}"#
     );
     assert!(changes.next().is_none());
     assert_eq!(
