@@ -15,7 +15,7 @@ use crate::narrator::{NarrationEvent, NarratorArgs};
 use crate::output::Output;
 use crate::{input, settings};
 
-/// Run scripted turns, replay answers, choose the active actor, or upgrade
+/// Run scripted turns, replay answers, choose the actor, or upgrade
 ///
 /// The commands for all sessions also work on campaigns: show, state, append, undo, rewind, fork
 /// and so on. `everturn settings` changes the settings of a campaign.

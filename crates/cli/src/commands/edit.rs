@@ -16,7 +16,7 @@ use crate::report::report_outcome;
 use crate::sessions::resolve_turn;
 use crate::{input, settings};
 
-/// Edit, delete or restore a message of a chat log, or set the title of a session
+/// Edit, delete or restore a message, or set the title of a session
 ///
 /// The new text is read from stdin, and the old content is kept in the message's history. With
 /// --action or --attach, the text stays unless stdin has a new one. A deleted message is moved to

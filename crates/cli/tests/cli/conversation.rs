@@ -205,10 +205,8 @@ fn a_session_that_does_not_exist_is_an_error_of_the_command() {
 fn play(format: &str, kills: u32, seed: u32) -> Value {
     let dir = tempfile::tempdir().unwrap();
     let mut words = vec!["new", format];
-    match format {
-        "campaign" => {}
-        "linggen" => words.extend(["--id", "demo", "--project", "/srv/site"]),
-        _ => words.extend(["--id", "demo"]),
+    if format != "campaign" {
+        words.extend(["--id", "demo"]);
     }
     let session = everturn(dir.path(), &words, "");
     let mut python = Command::new("python3");
@@ -219,7 +217,10 @@ fn play(format: &str, kills: u32, seed: u32) -> Value {
     let output = run(python, "");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{format}: {errors}");
-    assert_eq!(everturn(dir.path(), &["check", session.trim()], ""), "", "{format}");
+    // A kill may prevent a snapshot; that is a warning, and the next one is taken.
+    let found = everturn(dir.path(), &["check", session.trim()], "");
+    let found: Vec<&str> = found.lines().filter(|line| !line.contains("no-snapshot")).collect();
+    assert!(found.is_empty(), "{format}: {found:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 

@@ -42,6 +42,11 @@ def wait_for(text):
 found, raw_during = [], False
 for text, send in zip(steps[::2], steps[1::2]):
     found.append(wait_for(text.encode()))
+    if send == 'SIGTERM':
+        # The prompt is printed just before the terminal becomes raw.
+        end = time.time() + 10
+        while not raw() and time.time() < end:
+            time.sleep(0.01)
     raw_during = raw_during or raw()
     if send == 'SIGTERM':
         os.kill(pid, signal.SIGTERM)

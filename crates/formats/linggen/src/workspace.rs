@@ -39,7 +39,7 @@ fn dir() -> FilePath {
 }
 
 fn state_path(name: &str) -> Result<FilePath, LinggenError> {
-    let name = name.strip_suffix(STATE_END).unwrap_or(name);
+    let name = Name::parse(name.strip_suffix(STATE_END).unwrap_or(name))?;
     Ok(dir().join(&Name::parse(&format!("{name}{STATE_END}"))?))
 }
 

@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn file_names_are_safe() {
-        assert_eq!(file_name("a/../\"b\r\n", ExportFormat::Text), "a______b__.txt");
+        assert_eq!(file_name("a/../\"b\r\n", ExportFormat::Text), "a_____b__.txt");
         assert_eq!(file_name(&"é".repeat(100), ExportFormat::Pdf).len(), 84);
     }
 }
