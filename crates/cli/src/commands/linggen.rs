@@ -15,7 +15,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::linggen::require_format;
 
-/// Manage the home of Linggen: projects, missions, plans, agents, runs
+/// Manage the home of Linggen: projects, missions, agents, runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
