@@ -1,4 +1,4 @@
-//! Pictures in messages: [`PictureFiles`] reads files beside a session, [`Picture`] is one that can be shown.
+//! Pictures in messages: [`PictureFiles`] reads files beside a session, `Picture` is one that can be shown.
 //!
 //! A picture is never trusted: its type is found in its bytes, not in its name, and only raster formats that every
 //! reader knows are shown. SVG can contain scripts, and a URL would be fetched by the reader; both are only named.
