@@ -3,12 +3,14 @@
 //! The shell script contains no completions itself: it runs `everturn` with a variable set, and the candidates come
 //! from the definition of the command line and from the sessions that exist at that moment.
 
+mod safe_words;
+
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use clap_complete::env::{CompleteEnv, Shells};
+use clap_complete::env::{CompleteEnv, EnvCompleter, Shells};
 use everturn::codelia::{self, CodeliaHome, RunLogs};
 use everturn::format::{self, Feature, SessionFormat};
 use everturn::linggen::{self, SpecKind, projects, run_ids};
@@ -25,6 +27,8 @@ use crate::linggen::{mission_id, project_path};
 use crate::output::{self, Output, escape_controls};
 use crate::sources::{SourceLocation, SourceOrigin, all_sources};
 use crate::{settings, unparsed_words};
+
+use safe_words::SafeWords;
 
 /// The variable by which the shell script requests completions.
 const ASKED: &str = "EVERTURN_COMPLETE";
@@ -51,8 +55,11 @@ pub(crate) fn complete_line(
     }
     // Any other output would appear in the middle of the user's command line.
     output::be_silent();
-    let completing =
-        CompleteEnv::with_factory(|| with_candidates(command_line(), words)).var(ASKED);
+    let safe: Vec<SafeWords<'_>> = Shells::builtins().0.iter().copied().map(SafeWords).collect();
+    let shells: Vec<&dyn EnvCompleter> = safe.iter().map(|shell| shell as _).collect();
+    let completing = CompleteEnv::with_factory(|| with_candidates(command_line(), words))
+        .var(ASKED)
+        .shells(Shells(&shells));
     completing
         .try_complete(words, Some(&settings::current_dir()))
         .map_err(|cause| Error::new(Exit::Request, "cannot complete the line").caused_by(cause))
@@ -123,7 +130,11 @@ fn add_candidates(command: Command, asked: &CompletionScope) -> Command {
         arg.add(ArgValueCompleter::new(move |word: &OsStr| {
             let word = word.to_string_lossy();
             let mut all = offer(&asked.context(), &word);
-            all.retain(|one| one.get_value().to_string_lossy().starts_with(&*word));
+            all.retain(|one| {
+                let value = one.get_value().to_string_lossy();
+                // A name that looks like an option would become one.
+                value.starts_with(&*word) && !value.starts_with('-')
+            });
             all
         }))
     };

@@ -110,6 +110,11 @@ pub(crate) fn project() -> Result<String, Error> {
     Ok(here.to_string_lossy().into_owned())
 }
 
+/// Whether an environment variable exists, even an empty one.
+pub(crate) fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
 /// Returns an environment variable that is neither an argument nor to be shown. An empty value counts as unset.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())

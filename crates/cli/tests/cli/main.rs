@@ -30,6 +30,7 @@ mod play;
 mod quarantine;
 mod readme;
 mod sessions;
+mod shells;
 mod sides;
 mod streams;
 mod terminal;

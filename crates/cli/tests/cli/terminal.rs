@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::everturn::{command, run};
 
 /// Starts the binary on a terminal, sends keys when a text has appeared, and reports the result.
-const SCRIPT: &str = include_str!("terminal.py");
+pub(crate) const SCRIPT: &str = include_str!("terminal.py");
 
 /// The result of a run on a terminal.
 pub(crate) struct Run {

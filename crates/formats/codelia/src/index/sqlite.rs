@@ -4,6 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
+use rusqlite::ffi::{self, SQLITE_CORRUPT};
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
 use rustix::fs as file_system;
@@ -33,6 +36,9 @@ CREATE TABLE IF NOT EXISTS session_state (
 );
 CREATE INDEX IF NOT EXISTS idx_session_state_updated_at ON session_state(updated_at DESC);
 ";
+
+/// The most bytes of a row; a title and its metadata have a few hundred.
+const LARGEST_ROW: i32 = 64 << 20;
 
 const WORKSPACE: &str = "workspace_root";
 
@@ -68,7 +74,7 @@ impl SqliteIndex {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connection = Connection::open_with_flags(file, flags).map_err(failed("open"))?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
+        restrict(&connection).map_err(failed("open"))?;
         if !has_room_beside(file) {
             // Alone with the database, SQLite needs no shared memory. If it is not alone, this is like a lock.
             connection.pragma_update(None, "locking_mode", "exclusive").map_err(failed("open"))?;
@@ -80,6 +86,7 @@ impl SqliteIndex {
             return Err(IndexError::Newer { version });
         }
         let prepare = || -> rusqlite::Result<()> {
+            require_table(&connection)?;
             connection.pragma_update(None, "journal_mode", "wal")?;
             connection.pragma_update(None, "synchronous", "normal")?;
             connection.execute_batch(SCHEMA)?;
@@ -141,8 +148,9 @@ impl SqliteIndex {
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | more;
         let connection = Connection::open_with_flags(file, flags).map_err(failed("open"))?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
+        restrict(&connection).map_err(failed("open"))?;
         connection.pragma_update(None, "locking_mode", locking).map_err(failed("open"))?;
+        require_table(&connection).map_err(failed("read"))?;
         let has_workspace = has_workspace(&connection).map_err(failed("read"))?;
         Ok(SqliteIndex { connection: Mutex::new(connection), has_workspace })
     }
@@ -157,6 +165,39 @@ impl SqliteIndex {
             "SELECT session_id, updated_at, run_id, invoke_seq, schema_version, meta_json, \
              message_count, last_user_message, {workspace} FROM session_state {rest}"
         )
+    }
+}
+
+/// Makes a connection safe to use with a file of unknown origin: its views and triggers could run forever.
+fn restrict(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    for off in [
+        DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+        DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER,
+        DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW,
+    ] {
+        connection.set_db_config(off, false)?;
+    }
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LARGEST_ROW)?;
+    Ok(())
+}
+
+/// Fails if something other than a table has the name of the table.
+fn require_table(connection: &Connection) -> rusqlite::Result<()> {
+    let sql =
+        "SELECT type, sql LIKE 'CREATE VIRTUAL%' FROM sqlite_schema WHERE name = 'session_state'";
+    let kind = connection.query_row(sql, [], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, Option<bool>>(1)?.unwrap_or_default()))
+    });
+    match kind.optional()? {
+        None => Ok(()),
+        Some((kind, false)) if kind == "table" => Ok(()),
+        Some((kind, is_virtual)) => {
+            let kind = if is_virtual { "virtual table".to_owned() } else { kind };
+            let what = format!("session_state is a {kind}, not a table");
+            Err(rusqlite::Error::SqliteFailure(ffi::Error::new(SQLITE_CORRUPT), Some(what)))
+        }
     }
 }
 
@@ -334,5 +375,44 @@ mod tests {
         Connection::open(&file).unwrap().pragma_update(None, "user_version", 7).unwrap();
         assert!(matches!(SqliteIndex::open(&file), Err(IndexError::Newer { version: 7 })));
         assert!(SqliteIndex::open_read_only(&file).unwrap().rows().unwrap().is_empty());
+    }
+
+    const ENDLESS: &str =
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c";
+
+    #[test]
+    fn a_view_in_place_of_the_table_is_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("state.db");
+        let view = format!(
+            "CREATE VIEW session_state AS SELECT x session_id, '' updated_at, NULL run_id, 1 invoke_seq, 1 schema_version,
+               NULL meta_json, 1 message_count, '' last_user_message, '' workspace_root FROM ({ENDLESS})"
+        );
+        Connection::open(&file).unwrap().execute_batch(&view).unwrap();
+        for open in [SqliteIndex::open, SqliteIndex::open_read_only, SqliteIndex::open_immutable] {
+            let Err(error) = open(&file) else { panic!("the view was opened") };
+            assert!(matches!(error, IndexError::Damaged { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn triggers_do_not_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("state.db");
+        let other = Connection::open(&file).unwrap();
+        other.execute_batch(OLD).unwrap();
+        let trigger = "CREATE TABLE ran (what TEXT); CREATE TRIGGER t AFTER INSERT ON session_state BEGIN \
+                       INSERT INTO ran VALUES ('insert'); END; CREATE TRIGGER u AFTER UPDATE ON session_state BEGIN \
+                       INSERT INTO ran VALUES ('update'); END;";
+        other.execute_batch(trigger).unwrap();
+        let index = SqliteIndex::open(&file).unwrap();
+        index.change("old", &mut |row| row).unwrap();
+        let old = index.row("old").unwrap().unwrap();
+        index
+            .change("new", &mut |_| Some(IndexRow { session_id: "new".to_owned(), ..old.clone() }))
+            .unwrap();
+        assert_eq!(index.rows().unwrap().len(), 2);
+        let ran: i64 = other.query_row("SELECT count(*) FROM ran", [], |row| row.get(0)).unwrap();
+        assert_eq!(ran, 0);
     }
 }
