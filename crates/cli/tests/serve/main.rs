@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and prepares files itself"
 )]
 
+mod answers;
 mod api;
 mod client;
 mod live;
