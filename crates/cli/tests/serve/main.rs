@@ -13,6 +13,7 @@ mod answers;
 mod api;
 mod client;
 mod live;
+mod load;
 mod mcp;
 mod safety;
 mod web;
