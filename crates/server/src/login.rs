@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::Principal;
 use crate::problem::Problem;
-use crate::route::JSON;
+use crate::route::{JSON, NoBody, parse_body};
 use crate::state::{ServerState, read_body};
 
 /// The exchange of a code.
@@ -101,10 +101,8 @@ pub(crate) async fn exchange_code(
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let token = match read_body(&state, &parts.headers, body).await {
-        Ok(bytes) => match serde_json::from_slice::<CodeRequest>(&bytes) {
-            Ok(request) => redeem(&state, &request.code, Principal::Program),
-            Err(error) => Err(Problem::bad_request(error.to_string()).at("body")),
-        },
+        Ok(bytes) => parse_body::<CodeRequest>(&bytes)
+            .and_then(|request| redeem(&state, &request.code, Principal::Program)),
         Err(problem) => Err(problem),
     };
     let by = if token.is_ok() { Principal::Program.as_str() } else { "nobody" };
@@ -121,9 +119,13 @@ pub(crate) async fn new_code(
     State(state): State<Arc<ServerState>>,
     request: Request,
 ) -> Response<Body> {
-    let by =
-        request.extensions().get::<Principal>().map_or("nobody", |principal| principal.as_str());
-    let response = match state.guard.credentials.new_code().map_err(no_randomness) {
+    let (parts, body) = request.into_parts();
+    let by = parts.extensions.get::<Principal>().map_or("nobody", |principal| principal.as_str());
+    let read = read_body(&state, &parts.headers, body).await;
+    let code = read
+        .and_then(|bytes| parse_body::<NoBody>(&bytes))
+        .and_then(|NoBody {}| state.guard.credentials.new_code().map_err(no_randomness));
+    let response = match code {
         Ok(code) => json(&CodeAnswer { path: format!("/login?code={code}"), code }),
         Err(problem) => problem.into_response(),
     };

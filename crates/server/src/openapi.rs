@@ -103,11 +103,24 @@ fn success(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let content = match &route.answer {
         AnswerKind::Json(schema) => json!({JSON: {"schema": schema(generator)}}),
         AnswerKind::File(media) => {
-            let file = || json!({"schema": {"type": "string", "format": "binary"}});
-            Value::Object(media.iter().map(|media| ((*media).to_owned(), file())).collect())
+            let file = |media: &&str| match *media {
+                JSON => json!({"schema": {"type": "object"}}),
+                _ => json!({"schema": {"type": "string", "format": "binary"}}),
+            };
+            Value::Object(media.iter().map(|media| ((*media).to_owned(), file(media))).collect())
         }
     };
     json!({"description": route.summary, "content": content})
+}
+
+/// A body. It may be absent if it has no required fields.
+fn request_body(schema: &Value, generator: &SchemaGenerator) -> Value {
+    let name = schema.get("$ref").and_then(Value::as_str);
+    let name = name.and_then(|name| name.rsplit('/').next());
+    let named = name.and_then(|name| generator.definitions().get(name));
+    let fields = named.unwrap_or(schema);
+    let is_needed = ["required", "oneOf"].iter().any(|word| fields.get(*word).is_some());
+    json!({"required": is_needed, "content": {JSON: {"schema": schema}}})
 }
 
 fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
@@ -134,9 +147,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     });
     if let (Some(schema), Some(fields)) = (route.body, operation.as_object_mut()) {
         let schema = schema(generator);
-        let is_needed = schema.as_value().get("$ref").is_some();
-        let body = json!({"required": is_needed, "content": {JSON: {"schema": schema}}});
-        fields.insert("requestBody".to_owned(), body);
+        fields.insert("requestBody".to_owned(), request_body(schema.as_value(), generator));
     }
     operation
 }
@@ -152,7 +163,7 @@ fn login_operation<B: JsonSchema, A: JsonSchema>(
     responses.insert("200".to_owned(), success);
     json!({
         "operationId": id, "summary": summary, "responses": responses,
-        "requestBody": {"required": true, "content": {JSON: {"schema": body}}},
+        "requestBody": request_body(body.as_value(), generator),
     })
 }
 
@@ -164,6 +175,14 @@ fn events_operation(
     let mut parameters = path_parameters(path);
     let what = "The ID of the last event that the client has; later ones follow.";
     parameters.push(header_parameter("Last-Event-ID", what));
+    if path == SESSION_EVENTS {
+        let what = "The same, for clients that cannot send headers; 0 is the beginning.";
+        let mut after = header_parameter("after", what);
+        if let Some(place) = after.get_mut("in") {
+            *place = json!("query");
+        }
+        parameters.push(after);
+    }
     let mut responses = problem_responses(generator);
     let stream = json!({"text/event-stream": {"schema": {"type": "string"}}});
     responses.insert("200".to_owned(), json!({"description": summary, "content": stream}));

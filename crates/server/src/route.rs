@@ -188,8 +188,13 @@ fn read_query<Q: DeserializeOwned>(query: &str) -> Result<Q, Problem> {
     Ok(query.map_err(|error| Problem::bad_request(error.body_text()).at("query"))?.0)
 }
 
-fn read_body<B: DeserializeOwned>(body: &[u8]) -> Result<B, Problem> {
+/// Parses a body; an empty one has no fields.
+pub(crate) fn parse_body<B: DeserializeOwned>(body: &[u8]) -> Result<B, Problem> {
     let body = if body.is_empty() { b"{}" } else { body };
+    // serde would take a list as the values of the fields.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Problem::bad_request("the body is a list, not an object").at("body"));
+    }
     serde_json::from_slice(body).map_err(|error| {
         let code = if error.is_data() { "bad_request" } else { "bad_json" };
         Problem::new(StatusCode::BAD_REQUEST, code, error.to_string()).at("body")
@@ -265,7 +270,7 @@ impl Route {
         let answer = AnswerKind::Json(schema_of::<A>);
         let route = Route::base(line, inline_schema_of::<NoQuery>, answer, move |call| {
             let NoQuery {} = read_query(&call.input.query)?;
-            reply(handle(call, read_body(&call.input.body)?)?)
+            reply(handle(call, parse_body(&call.input.body)?)?)
         });
         Route { body: Some(schema_of::<B>), ..route }
     }

@@ -9,9 +9,11 @@
     reason = "a test fails by panicking, and prepares files itself"
 )]
 
+mod answers;
 mod api;
 mod client;
 mod live;
+mod load;
 mod mcp;
 mod safety;
 mod web;

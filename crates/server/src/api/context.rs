@@ -19,6 +19,7 @@ const CONSIDERED: usize = 20_000;
 #[serde(deny_unknown_fields)]
 struct ContextQuery {
     /// The number of tokens: 8000, at most 200000.
+    #[schemars(range(min = 1, max = BUDGETS.1))]
     tokens: Option<u64>,
     /// The last turn to consider.
     until: Option<u64>,

@@ -1,6 +1,6 @@
 //! Pages of entries: by range, around a turn, at the end, or along a branch.
 
-use everturn_requests::{EntriesAnswer, EntriesRequest, read_page};
+use everturn_requests::{EntriesAnswer, EntriesRequest, MAX_PAGE, PAGE, read_page};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -20,6 +20,7 @@ struct EntriesQuery {
     /// The number of turns at the end, instead of `from` and `to`.
     last: Option<u64>,
     /// The number of entries after which a page ends: 100, at most 1000. A turn is not split.
+    #[schemars(range(min = 1, max = MAX_PAGE))]
     limit: Option<u64>,
     /// Where to continue: `next` of the previous page.
     cursor: Option<String>,
@@ -43,7 +44,7 @@ fn list_entries(call: &Call<'_>, query: EntriesQuery) -> Result<Answer<EntriesAn
     let limit = query.limit;
     let (mut from, mut to) = (query.from, query.to);
     if let Some(turn) = query.around {
-        let half = limit.unwrap_or(everturn_requests::PAGE) / 2;
+        let half = limit.unwrap_or(PAGE) / 2;
         from = Some(turn.saturating_sub(half));
         to = Some(turn.saturating_add(half));
     }

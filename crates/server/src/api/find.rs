@@ -37,6 +37,7 @@ struct SearchQuery {
     /// The query, as for `everturn search`: words, "phrases", prefix*, -word, speaker:, layout:, since: and others.
     q: String,
     /// The number of hits: 20, at most 200.
+    #[schemars(range(min = 1, max = HITS.1))]
     limit: Option<u64>,
     /// The order.
     #[serde(default)]

@@ -107,6 +107,7 @@ struct ListQuery {
     /// Only pinned sessions, or only others.
     pinned: Option<bool>,
     /// The number of sessions of a page: 100, at most 1000.
+    #[schemars(range(min = 1, max = PAGES.1))]
     limit: Option<u64>,
     /// Where to continue: `next` of the previous page.
     cursor: Option<String>,

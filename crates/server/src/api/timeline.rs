@@ -22,6 +22,7 @@ struct TimelineQuery {
     /// The last turn.
     to: Option<u64>,
     /// The number of turns of a page: 1000, at most 10000.
+    #[schemars(range(min = 1, max = PAGES.1))]
     limit: Option<u64>,
     /// A branch of the session; by default its main line.
     branch: Option<String>,
