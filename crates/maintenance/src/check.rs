@@ -34,6 +34,8 @@ use everturn_store::disk::{DirListing, Disk, FileKind, FileStat};
 use everturn_store::{
     FileStore, OWN_DIR, Store, StoreError, StoreSource, is_unfinished_copy, snapshot,
 };
+#[cfg(feature = "agents")]
+use everturn_thread as thread;
 use everturn_value::document::Document;
 
 pub use everturn_session::finding_sink::{CheckStats, FindingSink};
@@ -272,6 +274,11 @@ impl FileChecker<'_> {
             return true;
         }
         #[cfg(feature = "agents")]
+        if thread::is_thread_dir(&self.store, dir) {
+            self.thread(dir);
+            return true;
+        }
+        #[cfg(feature = "agents")]
         if self.is_first && linggen::is_home_dir(&self.store, dir) {
             self.all(dir, linggen::check_home_files(&self.store, dir));
         }
@@ -350,6 +357,19 @@ impl FileChecker<'_> {
     fn linggen(&mut self, dir: &FilePath) {
         let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
         let checked = match linggen::check_dir(&store, dir, self.watch) {
+            Ok(checked) => checked,
+            Err(error) => return self.report_unreadable(dir, &error),
+        };
+        checked.findings.into_iter().for_each(|finding| self.report(finding));
+        self.checked.files += checked.files.len() as u64;
+        self.checked.records += checked.records;
+        self.covered = checked.files;
+    }
+
+    #[cfg(feature = "agents")]
+    fn thread(&mut self, dir: &FilePath) {
+        let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
+        let checked = match thread::check_dir(&store, dir, self.watch) {
             Ok(checked) => checked,
             Err(error) => return self.report_unreadable(dir, &error),
         };
