@@ -1,7 +1,6 @@
 //! Threads of agent frameworks.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
-#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
 mod branches;
 mod channels;

@@ -57,7 +57,7 @@ pub struct ThreadRecord {
 }
 
 impl ThreadRecord {
-    /// Parses a record, or says why it is not one. A record without a type is an item.
+    /// Parses a record, or says why it is not one. A record without a type, or with one of a framework, is an item.
     pub(crate) fn parse(tree: JsonTree) -> Result<ThreadRecord, String> {
         if tree.kind() != ValueKind::Object {
             return Err(format!("a record must be an object, not {}", tree.kind()));
@@ -68,7 +68,7 @@ impl ThreadRecord {
             Some(value) => {
                 let name = value.string_at::<&str>(&[]).unwrap_or_default();
                 let known = RecordType::ALL.into_iter().find(|kind| kind.as_str() == name);
-                known.ok_or_else(|| format!("its type {} is unknown", value.to_line()))?
+                known.unwrap_or(RecordType::Item)
             }
         };
         for field in kind.required() {

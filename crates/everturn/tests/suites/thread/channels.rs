@@ -87,7 +87,6 @@ fn a_value_without_a_version_and_a_second_header_are_refused() {
         r#"{"type":"checkpoint","id":"c","values":{"x":1}}"#,
         r#"{"type":"checkpoint"}"#,
         r#"{"type":"thread","id":"t1"}"#,
-        r#"{"type":"oracle"}"#,
         r#"{"type":"writes","checkpoint":"c"}"#,
         r#"{"key":"","content":"x"}"#,
         "[]",

@@ -116,7 +116,7 @@ impl Message {
         let role = tree.string_at(&["role"]);
         let role = role.or_else(|| tree.string_at(&["type"]).filter(|kind| kind != "item"))?;
         let text = |field: &str| tree.value_at(&[field]).as_ref().map(readable);
-        let fields = ["text", "content", "output", "arguments"];
+        let fields = ["content", "text", "output", "arguments"];
         let text = fields.into_iter().find_map(text)?;
         let kind = match role.as_str() {
             "user" | "human" => EntryKind::User,
