@@ -6,6 +6,7 @@ mod branches;
 mod channels;
 mod crash;
 mod damage;
+mod independent;
 
 use std::sync::Arc;
 
