@@ -51,6 +51,10 @@ formats! {
     "agents" LinggenFormat = "linggen",
     /// A session of Linggen.
     LinggenSession;
+    /// Threads of agent frameworks.
+    "agents" ThreadFormat = "thread",
+    /// A thread: items, and checkpoints of named channels.
+    ThreadSession;
 }
 
 /// One turn of a [`Game`].

@@ -125,6 +125,14 @@ pub mod linggen {
     pub use everturn_linggen::*;
 }
 
+#[cfg(feature = "agents")]
+pub mod thread {
+    //! Threads of agent frameworks: items, checkpoints and pending writes.
+
+    pub use crate::inputs::{ThreadFormat, ThreadSession};
+    pub use everturn_thread::*;
+}
+
 #[cfg(all(
     feature = "agents",
     feature = "campaign",

@@ -30,10 +30,14 @@ use everturn_json::names::FilePath;
 use everturn_json::names::SessionId;
 #[cfg(feature = "agents")]
 use everturn_linggen as linggen;
+#[cfg(feature = "agents")]
+use everturn_session::format::SessionError;
 use everturn_store::disk::{DirListing, Disk, FileKind, FileStat};
 use everturn_store::{
     FileStore, OWN_DIR, Store, StoreError, StoreSource, is_unfinished_copy, snapshot,
 };
+#[cfg(feature = "agents")]
+use everturn_thread as thread;
 use everturn_value::document::Document;
 
 pub use everturn_session::finding_sink::{CheckStats, FindingSink};
@@ -272,6 +276,11 @@ impl FileChecker<'_> {
             return true;
         }
         #[cfg(feature = "agents")]
+        if thread::is_thread_dir(&self.store, dir) {
+            self.thread(dir);
+            return true;
+        }
+        #[cfg(feature = "agents")]
         if self.is_first && linggen::is_home_dir(&self.store, dir) {
             self.all(dir, linggen::check_home_files(&self.store, dir));
         }
@@ -347,16 +356,41 @@ impl FileChecker<'_> {
 
     #[cfg(feature = "agents")]
     /// Checks a session of a home: its metadata and its messages.
+    #[cfg(feature = "agents")]
     fn linggen(&mut self, dir: &FilePath) {
+        self.directory(dir, |store, watch| {
+            let checked = linggen::check_dir(store, dir, watch)?;
+            Ok::<_, linggen::LinggenError>((checked.files, checked.records, checked.findings))
+        });
+    }
+
+    #[cfg(feature = "agents")]
+    fn thread(&mut self, dir: &FilePath) {
+        self.directory(dir, |store, watch| {
+            let checked = thread::check_dir(store, dir, watch)?;
+            Ok::<_, SessionError>((checked.files, checked.records, checked.findings))
+        });
+    }
+
+    /// Checks the directory of a session, which returns its files, the number of records, and the findings.
+    #[cfg(feature = "agents")]
+    fn directory<E: ToString>(
+        &mut self,
+        dir: &FilePath,
+        check: impl FnOnce(
+            &Arc<dyn Store>,
+            &mut dyn FindingSink,
+        ) -> Result<(BTreeSet<FilePath>, u64, Vec<Finding>), E>,
+    ) {
         let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
-        let checked = match linggen::check_dir(&store, dir, self.watch) {
+        let (files, records, findings) = match check(&store, self.watch) {
             Ok(checked) => checked,
             Err(error) => return self.report_unreadable(dir, &error),
         };
-        checked.findings.into_iter().for_each(|finding| self.report(finding));
-        self.checked.files += checked.files.len() as u64;
-        self.checked.records += checked.records;
-        self.covered = checked.files;
+        findings.into_iter().for_each(|finding| self.report(finding));
+        self.checked.files += files.len() as u64;
+        self.checked.records += records;
+        self.covered = files;
     }
 
     #[cfg(feature = "agents")]

@@ -12,6 +12,8 @@ pub static ALL: &[&dyn SessionFormat] = &[
     &everturn_codelia::CodeliaFormat,
     #[cfg(feature = "agents")]
     &everturn_linggen::LinggenFormat,
+    #[cfg(feature = "agents")]
+    &everturn_thread::ThreadFormat,
     #[cfg(feature = "chat")]
     &everturn_chatlog::ChatFormat,
 ];

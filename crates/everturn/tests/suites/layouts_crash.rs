@@ -50,6 +50,15 @@ const LINGGEN: Kind = Kind {
     marks: true,
 };
 
+const THREAD: Kind = Kind {
+    layout: "thread",
+    id: "support-7",
+    fields: "{}",
+    turn: r#"{"role":"user","content":"Look."}"#,
+    log: "threads/support-7/thread.jsonl",
+    marks: true,
+};
+
 const CHATLOG: Kind = Kind {
     layout: "chatlog",
     id: "tale",
@@ -270,6 +279,11 @@ fn whole_sessions_of_codelia_are_as_before_or_as_after() {
 #[test]
 fn whole_sessions_of_linggen_are_as_before_or_as_after() {
     check(&LINGGEN);
+}
+
+#[test]
+fn whole_threads_are_as_before_or_as_after() {
+    check(&THREAD);
 }
 
 #[test]

@@ -15,3 +15,4 @@ mod layouts;
 mod layouts_crash;
 mod linggen;
 mod marks;
+mod thread;

@@ -339,7 +339,7 @@ fn get_session(call: &Call<'_>, _: NoQuery) -> Result<Answer<SessionAnswer>, Pro
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateRequest {
-    /// The format: game, campaign, chatlog, codelia or linggen.
+    /// The format: game, campaign, chatlog, codelia, linggen or thread.
     format: String,
     /// The ID; by default one is assigned.
     id: Option<String>,

@@ -41,6 +41,12 @@ pub(crate) const ALL: &[Kind] = &[
         turn: r#"{"content":"WORDS"}"#,
     },
     Kind {
+        layout: "thread",
+        id: "support-7",
+        fields: "{}",
+        turn: r#"{"role":"user","content":"WORDS"}"#,
+    },
+    Kind {
         layout: "chatlog",
         id: "tale",
         fields: "{}",

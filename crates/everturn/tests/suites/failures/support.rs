@@ -22,6 +22,7 @@ pub(crate) fn log(kind: &Kind) -> FilePath {
         "campaign" => "campaigns/camp_0001/turn_log.jsonl",
         "codelia" => "sessions/messages/one.jsonl",
         "linggen" => "projects/-srv-site/sessions/sess-1/messages.jsonl",
+        "thread" => "threads/support-7/thread.jsonl",
         "chatlog" => "chats/tale.journal.jsonl",
         other => panic!("what is {other}?"),
     })
