@@ -6,6 +6,7 @@ use std::io;
 use everturn_json::names::FilePath;
 use everturn_store::StoreError;
 use postgres::error::SqlState;
+use postgres::types::WrongType;
 
 /// Why a statement failed, by what can be done about it.
 #[derive(Debug)]
@@ -28,7 +29,10 @@ impl From<StoreError> for Failure {
 
 impl From<postgres::Error> for Failure {
     fn from(error: postgres::Error) -> Failure {
-        let Some(state) = error.code() else { return Failure::Disconnected(error) };
+        let Some(state) = error.code() else {
+            let mistyped = error.source().is_some_and(|cause| cause.is::<WrongType>());
+            return if mistyped { Failure::Refused(error) } else { Failure::Disconnected(error) };
+        };
         let again = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
         let ended = [
             SqlState::ADMIN_SHUTDOWN,

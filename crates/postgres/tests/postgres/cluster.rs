@@ -19,7 +19,6 @@ const NOBODY: u32 = 65534;
 
 pub(crate) struct Cluster {
     pub(crate) port: u16,
-    pub(crate) data: PathBuf,
     /// The script stops the server and removes its files when this is closed, which it is at the latest with the process.
     _open: ChildStdin,
     _script: Child,
@@ -55,7 +54,6 @@ impl Cluster {
     pub(crate) fn start(settings: &str) -> Cluster {
         let bin = programs();
         let dir = tempfile::Builder::new().prefix("everturn-pg").tempdir().unwrap().keep();
-        let data = dir.join("data");
         let unprivileged = |command: &mut Command| {
             if is_root() {
                 std::os::unix::fs::chown(&dir, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -65,7 +63,7 @@ impl Cluster {
         let mut initdb = Command::new(bin.join("initdb"));
         initdb
             .args(["-U", "everturn", "-A", "trust", "-E", "UTF8", "--locale=C", "-N", "-D"])
-            .arg(&data);
+            .arg("data");
         initdb.current_dir(&dir).stdout(Stdio::null());
         unprivileged(&mut initdb);
         assert!(initdb.status().unwrap().success(), "initdb failed");
@@ -83,7 +81,7 @@ impl Cluster {
         unprivileged(&mut command);
         let mut script = command.spawn().unwrap();
         let open = script.stdin.take().unwrap();
-        let cluster = Cluster { port, data, _open: open, _script: script };
+        let cluster = Cluster { port, _open: open, _script: script };
         cluster.wait_until_ready(&dir);
         cluster
     }
