@@ -16,6 +16,8 @@ use crate::error::Failure;
 pub(crate) struct Lease {
     pub(crate) scope: FilePath,
     pub(crate) epoch: i64,
+    /// The request that took it; no other request has the same text.
+    pub(crate) request: String,
 }
 
 /// The store that asks for leases.
@@ -27,10 +29,11 @@ pub(crate) struct LeaseHolder {
     pub(crate) seconds: f64,
 }
 
-/// Takes the leases of all scopes, or none of them.
+/// Takes the leases of all scopes, or none of them. A request whose answer was lost can be sent again.
 pub(crate) fn take(
     connection: &mut Connection,
     holder: &LeaseHolder,
+    request: &str,
     scopes: &[FilePath],
 ) -> Result<Vec<Lease>, Failure> {
     let mut scopes = scopes.to_vec();
@@ -42,6 +45,7 @@ pub(crate) fn take(
     connection.in_transaction("BEGIN", |connection| {
         // One process at a time looks for conflicts. Commits do not wait for this row.
         connection.query("SELECT version FROM root_version FOR UPDATE", &[])?;
+        connection.run("DELETE FROM leases WHERE request = $1", &[&request])?;
         for scope in &scopes {
             if let Some(owner) = conflict(connection, scope)? {
                 let reported = known.as_ref().filter(|_| is_own(scope)).unwrap_or(scope);
@@ -52,14 +56,16 @@ pub(crate) fn take(
              clock_timestamp() + make_interval(secs => $4) RETURNING epoch";
         let mut leases = Vec::new();
         for scope in &scopes {
-            let rows = connection.query(
-                insert,
-                &[&scope.as_str(), &holder.store, &holder.holder, &holder.seconds],
-            )?;
+            let rows = connection
+                .query(insert, &[&scope.as_str(), &request, &holder.holder, &holder.seconds])?;
             let row = rows
                 .first()
                 .ok_or_else(|| damaged(scope, "the lease was not written".to_owned()))?;
-            leases.push(Lease { scope: scope.clone(), epoch: row.try_get(0)? });
+            leases.push(Lease {
+                scope: scope.clone(),
+                epoch: row.try_get(0)?,
+                request: request.to_owned(),
+            });
         }
         Ok(leases)
     })
@@ -98,8 +104,8 @@ pub(crate) fn check(connection: &mut Connection, leases: &[Lease]) -> Result<(),
 pub(crate) fn renumber(connection: &mut Connection, leases: &mut [Lease]) -> Result<bool, Failure> {
     let mut all = true;
     for lease in leases {
-        let sql = "UPDATE leases SET epoch = nextval('epochs') WHERE epoch = $1 RETURNING epoch";
-        match connection.query(sql, &[&lease.epoch])?.first() {
+        let sql = "UPDATE leases SET epoch = nextval('epochs') WHERE request = $1 AND scope = $2 RETURNING epoch";
+        match connection.query(sql, &[&lease.request, &lease.scope.as_str()])?.first() {
             Some(row) => lease.epoch = row.try_get(0)?,
             None => all = false,
         }
@@ -107,10 +113,14 @@ pub(crate) fn renumber(connection: &mut Connection, leases: &mut [Lease]) -> Res
     Ok(all)
 }
 
-/// Extends all leases of a store.
-pub(crate) fn renew(connection: &mut Connection, holder: &LeaseHolder) -> Result<u64, Failure> {
-    let sql = "UPDATE leases SET expires = clock_timestamp() + make_interval(secs => $2) WHERE store = $1";
-    connection.run(sql, &[&holder.store, &holder.seconds])
+/// Extends the leases of these requests.
+pub(crate) fn renew(
+    connection: &mut Connection,
+    holder: &LeaseHolder,
+    requests: &[String],
+) -> Result<u64, Failure> {
+    let sql = "UPDATE leases SET expires = clock_timestamp() + make_interval(secs => $2) WHERE request = ANY($1)";
+    connection.run(sql, &[&requests, &holder.seconds])
 }
 
 /// Ends leases. The transaction is flushed, and with it all earlier buffered commits.

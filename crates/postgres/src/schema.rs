@@ -39,7 +39,7 @@ CREATE SEQUENCE epochs;
 CREATE TABLE leases (
     scope text COLLATE "C" PRIMARY KEY,
     epoch bigint NOT NULL UNIQUE,
-    store text NOT NULL,
+    request text NOT NULL,
     holder text NOT NULL,
     expires timestamptz NOT NULL
 );
@@ -101,12 +101,15 @@ pub(crate) fn check_readable(connection: &mut Connection, root: &str) -> Result<
 }
 
 fn version(connection: &mut Connection) -> Result<Option<i32>, Failure> {
-    let known = "SELECT 1 FROM pg_class WHERE relname = 'root_version' \
+    let known = "SELECT has_schema_privilege(relnamespace, 'USAGE') FROM pg_class WHERE relname = 'root_version' \
                  AND relnamespace = to_regnamespace(current_setting('search_path'))";
-    if connection.query(known, &[])?.is_empty() {
-        return Ok(None);
+    let rows = connection.query(known, &[])?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    if !row.try_get::<_, bool>(0)? {
+        let text = "permission denied: this role may not use the schema of the root";
+        let error = io::Error::new(io::ErrorKind::PermissionDenied, text);
+        return Err(StoreError::io("open", &FilePath::root())(error).into());
     }
-    // Not prepared: the table may not have existed a moment ago.
     let rows = connection.query("SELECT version FROM root_version FOR SHARE", &[])?;
     rows.first().map(|row| row.try_get(0)).transpose().map_err(Failure::from)
 }

@@ -1,5 +1,6 @@
 //! [`PostgresStore`], and the writers and snapshots that it returns.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -54,9 +55,11 @@ struct PostgresShared {
     pool: Arc<Pool>,
     /// `None` if the store is read-only.
     holder: Option<LeaseHolder>,
-    /// The number of the next commit of this store.
+    /// Makes the texts of [`PostgresShared::next_id`] different.
     next: AtomicU64,
     renewing: Mutex<bool>,
+    /// The requests whose leases are held.
+    requests: Mutex<BTreeSet<String>>,
 }
 
 impl PostgresStore {
@@ -95,8 +98,13 @@ impl PostgresStore {
 
     fn new(address: &ServerAddress, holder: Option<LeaseHolder>) -> PostgresStore {
         let pool = Pool::new(address.clone());
-        let shared =
-            PostgresShared { pool, holder, next: AtomicU64::new(0), renewing: Mutex::default() };
+        let shared = PostgresShared {
+            pool,
+            holder,
+            next: AtomicU64::new(0),
+            renewing: Mutex::default(),
+            requests: Mutex::default(),
+        };
         PostgresStore { shared: Arc::new(shared) }
     }
 }
@@ -134,8 +142,21 @@ impl PostgresShared {
     ) -> Result<Vec<Lease>, StoreError> {
         let holder = self.holder.as_ref().ok_or(StoreError::ReadOnly)?;
         self.start_renewing(holder);
+        let request = self.next_id(holder);
         let scope = scopes.first().cloned().unwrap_or_default();
-        self.pool.read(&scope, |connection| leases::take(connection, holder, scopes))
+        let take = |connection: &mut Connection| leases::take(connection, holder, &request, scopes);
+        let leases = self.pool.read(&scope, take)?;
+        self.requests().insert(request);
+        Ok(leases)
+    }
+
+    fn requests(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A text that no other lease or commit has.
+    fn next_id(&self, holder: &LeaseHolder) -> String {
+        format!("{}-{}", holder.store, self.next.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Finds out whether a commit whose connection was lost was made, once it can no longer be made.
@@ -187,8 +208,10 @@ fn renew_leases(shared: &Weak<PostgresShared>, pause: Duration) {
         thread::sleep(pause);
         let Some(shared) = shared.upgrade() else { return };
         if let Some(holder) = &shared.holder {
-            let renewed =
-                shared.pool.read(&FilePath::root(), |connection| leases::renew(connection, holder));
+            let requests: Vec<String> = shared.requests().iter().cloned().collect();
+            let renewed = shared
+                .pool
+                .read(&FilePath::root(), |connection| leases::renew(connection, holder, &requests));
             // A lease that could not be renewed may be lost; the next commit checks it.
             drop(renewed);
         }
@@ -307,7 +330,11 @@ impl PostgresWriter {
         if ended.is_empty() {
             return Ok(());
         }
-        self.shared.pool.read(&FilePath::root(), |connection| leases::release(connection, &ended))
+        // Not renewed any more, so that they expire if the server cannot be reached.
+        let is_ended = |request: &String| ended.iter().any(|lease| lease.request == *request);
+        self.shared.requests().retain(|request| !is_ended(request));
+        let release = |connection: &mut Connection| leases::release(connection, &ended);
+        self.shared.pool.read(&FilePath::root(), release)
     }
 
     fn commit_batch(
@@ -317,8 +344,7 @@ impl PostgresWriter {
         durability: Durability,
     ) -> Result<CommitReceipt, StoreError> {
         let Some(holder) = &self.shared.holder else { return Err(StoreError::ReadOnly) };
-        let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        let id = format!("{}-{number}", holder.store);
+        let id = self.shared.next_id(holder);
         let scope = state.leases.first().map_or_else(FilePath::root, |lease| lease.scope.clone());
         let mut tries = 0;
         loop {
