@@ -54,6 +54,7 @@ pub use options::Options;
 pub use recovery::RecoveryProgress;
 pub use relocate::is_unfinished_copy;
 pub use store_source::StoreSource;
+pub use validate::{CheckedBatch, check_append_offset};
 
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of the user's data.
 pub const OWN_DIR: &str = ".everturn";

@@ -123,6 +123,12 @@ pub enum StoreError {
         /// The staged file.
         staged: FilePath,
     },
+    /// The lease of this writer ended, and another writer may have written since. Nothing was written.
+    #[error("another writer has taken over {scope}; open it again")]
+    LeaseLost {
+        /// The scope that was lost.
+        scope: FilePath,
+    },
     /// The store was opened for reading only.
     #[error("the store is read-only")]
     ReadOnly,

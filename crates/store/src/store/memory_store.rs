@@ -6,9 +6,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::fingerprint::Fingerprint;
-use super::locks::may_write;
 use super::mutex::lock_unpoisoned;
-use super::validate::{add_joined_appends, check_append_offset, validate_batch};
+use super::validate::{CheckedBatch, check_append_offset};
 use super::{CommitReceipt, Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
 use crate::disk::{DirEntry, DirListing, FileId, FileKind, FileStat, PRIVATE_BITS};
 use everturn_json::finding::{Finding, FindingCode};
@@ -227,17 +226,13 @@ impl Writer for MemoryWriter {
         steps: Vec<Step>,
         _durability: Durability,
     ) -> Result<CommitReceipt, StoreError> {
-        let outside = |path: &&FilePath| !may_write(&self.scopes, path);
-        if let Some(path) = steps.iter().flat_map(Step::paths).find(outside) {
-            return Err(StoreError::OutsideScope { path: path.clone() });
-        }
+        let batch = CheckedBatch::new(&self.scopes, steps)?;
         let mut state = lock_unpoisoned(&self.state);
         let (mut next, mut receipt) = (state.clone(), CommitReceipt::default());
-        let validated = validate_batch(steps)?;
-        for step in &validated.steps {
+        for step in batch.steps() {
             next.apply(step, &mut receipt)?;
         }
-        add_joined_appends(&mut receipt, &validated.joined);
+        batch.complete(&mut receipt);
         *state = next;
         Ok(receipt)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::changes::ChangeMarks;
+use super::locks::may_write;
 use super::staging::StagedFile;
 use super::{AppendAt, CommitReceipt, Step, StoreError};
 use crate::disk::{Disk, FileStat};
@@ -86,6 +87,34 @@ impl ValidatedBatch {
     }
 }
 
+/// A batch that has passed every check that needs no file access. Every implementation of a
+/// [`Writer`](super::Writer) starts with it.
+///
+/// Each file of the batch is either appended to or replaced: appends to a replaced file are part of its replacement.
+pub struct CheckedBatch(ValidatedBatch);
+
+impl CheckedBatch {
+    /// Checks the steps of a writer with these scopes.
+    pub fn new(scopes: &[FilePath], steps: Vec<Step>) -> Result<CheckedBatch, StoreError> {
+        let outside = |path: &&FilePath| !may_write(scopes, path);
+        if let Some(path) = steps.iter().flat_map(Step::paths).find(outside) {
+            return Err(StoreError::OutsideScope { path: path.clone() });
+        }
+        Ok(CheckedBatch(validate_batch(steps)?))
+    }
+
+    /// The steps to apply, in order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.0.steps
+    }
+
+    /// Adds the offsets of appends that became part of a replacement to the offsets of the others.
+    pub fn complete(&self, receipt: &mut CommitReceipt) {
+        add_joined_appends(receipt, &self.0.joined);
+    }
+}
+
 /// Checks what can be checked without disk access, and joins appends to a file with a preceding replacement of the same
 /// file.
 pub(super) fn validate_batch(steps: Vec<Step>) -> Result<ValidatedBatch, StoreError> {
@@ -126,7 +155,8 @@ pub(super) fn validate_batch(steps: Vec<Step>) -> Result<ValidatedBatch, StoreEr
     Ok(validated)
 }
 
-pub(super) fn check_append_offset(
+/// Checks where an append was meant to go: at the end of the complete lines, or at the end of the file.
+pub fn check_append_offset(
     file: &FilePath,
     at: AppendAt,
     end: u64,

@@ -7,7 +7,7 @@ use everturn_store::{
 use super::{lock, refuses, shown, synced};
 use crate::support::{append, path, remove, rename, replace};
 
-pub(super) fn a_batch_that_makes_no_sense_changes_nothing(store: &dyn Store) {
+pub(crate) fn a_batch_that_makes_no_sense_changes_nothing(store: &dyn Store) {
     let writer = lock(store, "");
     synced(&*writer, ["a", "b", "d/e"].map(|file| append(file, "{}\n")).to_vec()).unwrap();
     let senseless = [
@@ -40,7 +40,7 @@ pub(super) fn a_batch_that_makes_no_sense_changes_nothing(store: &dyn Store) {
     }
 }
 
-pub(super) fn a_replacement_can_be_appended_to_in_one_batch(store: &dyn Store) {
+pub(crate) fn a_replacement_can_be_appended_to_in_one_batch(store: &dyn Store) {
     let writer = lock(store, "s");
     let fresh = vec![replace("s/f", "{}\n"), append("s/f", "1\n"), append("s/f", "2\n")];
     synced(&*writer, fresh).unwrap();
@@ -61,7 +61,7 @@ pub(super) fn a_replacement_can_be_appended_to_in_one_batch(store: &dyn Store) {
     assert_eq!(shown(store), ["s/", "s/f: 4\n5\n"]);
 }
 
-pub(super) fn a_receipt_tells_the_place_of_every_append(store: &dyn Store) {
+pub(crate) fn a_receipt_tells_the_place_of_every_append(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![append("s/log", "{}\n")]).unwrap();
     let steps = vec![
@@ -75,7 +75,7 @@ pub(super) fn a_receipt_tells_the_place_of_every_append(store: &dyn Store) {
     assert_eq!(synced(&*writer, steps).unwrap().appended, [3, 6, 5, 8, 0]);
 }
 
-pub(super) fn a_file_is_changed_and_then_renamed_in_one_batch(store: &dyn Store) {
+pub(crate) fn a_file_is_changed_and_then_renamed_in_one_batch(store: &dyn Store) {
     let writer = lock(store, "s");
     let steps = vec![append("s/d/current", "1\n"), rename("s/d/current", "s/d/full")];
     synced(&*writer, steps).unwrap();
@@ -87,7 +87,7 @@ pub(super) fn a_file_is_changed_and_then_renamed_in_one_batch(store: &dyn Store)
     assert_eq!(shown(store), ["s/"]);
 }
 
-pub(super) fn a_step_that_fails_leaves_nothing_of_its_batch(store: &dyn Store) {
+pub(crate) fn a_step_that_fails_leaves_nothing_of_its_batch(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, ["s/a", "s/b", "s/d/e"].map(|file| append(file, "{}\n")).to_vec()).unwrap();
     let good = [
@@ -106,14 +106,14 @@ pub(super) fn a_step_that_fails_leaves_nothing_of_its_batch(store: &dyn Store) {
     synced(&*writer, good.to_vec()).unwrap();
 }
 
-pub(super) fn a_batch_of_nothing_does_nothing(store: &dyn Store) {
+pub(crate) fn a_batch_of_nothing_does_nothing(store: &dyn Store) {
     let writer = lock(store, "s");
     assert_eq!(synced(&*writer, vec![]).unwrap(), Default::default());
     writer.commit(vec![], Durability::Buffered).unwrap();
     assert!(shown(store).is_empty());
 }
 
-pub(super) fn a_name_can_begin_again_in_the_next_batch(store: &dyn Store) {
+pub(crate) fn a_name_can_begin_again_in_the_next_batch(store: &dyn Store) {
     let writer = lock(store, "s");
     for n in 0..3 {
         let line = format!("{n}\n");
@@ -127,7 +127,7 @@ pub(super) fn a_name_can_begin_again_in_the_next_batch(store: &dyn Store) {
     assert_eq!(shown(store), ["s/", "s/log-0: 0\n", "s/log-1: 1\n", "s/log-2: 2\n"]);
 }
 
-pub(super) fn a_file_and_a_directory_cannot_share_a_name_in_one_batch(store: &dyn Store) {
+pub(crate) fn a_file_and_a_directory_cannot_share_a_name_in_one_batch(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![append("s/x", "{}\n")]).unwrap();
     for steps in [
@@ -144,7 +144,7 @@ pub(super) fn a_file_and_a_directory_cannot_share_a_name_in_one_batch(store: &dy
     refuses!(store, writer, onto, StoreError::Taken { .. });
 }
 
-pub(super) fn what_is_written_is_seen_at_once(store: &dyn Store) {
+pub(crate) fn what_is_written_is_seen_at_once(store: &dyn Store) {
     let writer = lock(store, "s");
     let written = |steps| writer.commit(steps, Durability::Buffered).unwrap();
     assert_eq!(written(vec![append("s/log", "1\n")]).appended, [0]);
@@ -159,7 +159,7 @@ pub(super) fn what_is_written_is_seen_at_once(store: &dyn Store) {
     assert!(store.stat(&path("s/old")).unwrap().is_none());
 }
 
-pub(super) fn written_and_synced_commits_keep_their_order(store: &dyn Store) {
+pub(crate) fn written_and_synced_commits_keep_their_order(store: &dyn Store) {
     let writer = lock(store, "s");
     for n in 0..9_u64 {
         let durability = if n % 3 == 2 { Durability::Synced } else { Durability::Buffered };

@@ -16,7 +16,7 @@ fn is_busy(store: &dyn Store, scope: &str) -> bool {
     }
 }
 
-pub(super) fn a_writer_keeps_to_its_scope(store: &dyn Store) {
+pub(crate) fn a_writer_keeps_to_its_scope(store: &dyn Store) {
     let writer = lock(store, "s/a");
     synced(&*writer, vec![append("s/a/log", "{}\n")]).unwrap();
     let outside = ["s", "s/b", "s/ab", "t", "s/b/a"];
@@ -37,7 +37,7 @@ pub(super) fn a_writer_keeps_to_its_scope(store: &dyn Store) {
     assert_eq!(shown(store), ["s/"]);
 }
 
-pub(super) fn a_writer_may_have_several_scopes(store: &dyn Store) {
+pub(crate) fn a_writer_may_have_several_scopes(store: &dyn Store) {
     let writer = store.lock(&[path("active/x"), path("paused/x"), path("active/x/sub")]).unwrap();
     synced(&*writer, vec![append("active/x/log", "{}\n")]).unwrap();
     synced(&*writer, vec![rename("active/x", "paused/x")]).unwrap();
@@ -50,7 +50,7 @@ pub(super) fn a_writer_may_have_several_scopes(store: &dyn Store) {
     refuses!(store, nobody, [append("a", "{}\n")], StoreError::OutsideScope { .. });
 }
 
-pub(super) fn a_writer_can_add_scopes_and_release_them(store: &dyn Store) {
+pub(crate) fn a_writer_can_add_scopes_and_release_them(store: &dyn Store) {
     let mut writer = lock(store, "s/a");
     synced(&*writer, vec![append("s/a/log", "1\n")]).unwrap();
     for round in 0..2 {
@@ -79,7 +79,7 @@ pub(super) fn a_writer_can_add_scopes_and_release_them(store: &dyn Store) {
     assert_eq!(shown(store), all);
 }
 
-pub(super) fn an_added_scope_that_is_busy_changes_nothing(store: &dyn Store) {
+pub(crate) fn an_added_scope_that_is_busy_changes_nothing(store: &dyn Store) {
     let (mut writer, other) = (lock(store, "s/a"), lock(store, "s/m"));
     for scopes in [["s/b", "s/m"], ["s/m/x", "s/z"], ["s/b", "s"], ["s/a", "s/b"], ["s/a/x", "s/b"]]
     {
@@ -96,7 +96,7 @@ pub(super) fn an_added_scope_that_is_busy_changes_nothing(store: &dyn Store) {
     assert!(!is_busy(store, ""));
 }
 
-pub(super) fn everturns_own_directory_is_nobodys(store: &dyn Store) {
+pub(crate) fn everturns_own_directory_is_nobodys(store: &dyn Store) {
     let writer = lock(store, "");
     let places = ["", "/wal/0001.log", "/trash", "/trash/one", "/staging", "/staging/one/log"];
     for place in places.map(|place| format!(".everturn{place}")) {
@@ -107,7 +107,7 @@ pub(super) fn everturns_own_directory_is_nobodys(store: &dyn Store) {
     synced(&*writer, vec![append(".everturn2", "{}\n")]).unwrap();
 }
 
-pub(super) fn the_trash_and_the_staging_place_belong_to_who_names_them(store: &dyn Store) {
+pub(crate) fn the_trash_and_the_staging_place_belong_to_who_names_them(store: &dyn Store) {
     let scopes = ["s", ".everturn/trash/s", ".everturn/staging/n", ".everturn/wal"].map(path);
     let writer = store.lock(&scopes).unwrap();
     synced(&*writer, vec![append(".everturn/staging/n/log", "1\n")]).unwrap();
@@ -135,21 +135,21 @@ pub(super) fn the_trash_and_the_staging_place_belong_to_who_names_them(store: &d
     assert!(is_busy(store, ".everturn/trash/s") && is_busy(store, ""));
 }
 
-pub(super) fn a_scope_has_one_writer(store: &dyn Store) {
+pub(crate) fn a_scope_has_one_writer(store: &dyn Store) {
     let writer = lock(store, "s/a");
     assert!(is_busy(store, "s/a"));
     synced(&*writer, vec![append("s/a", "{}\n")]).unwrap();
     assert!(is_busy(store, "s/a"));
 }
 
-pub(super) fn what_is_above_or_below_is_busy_too(store: &dyn Store) {
+pub(crate) fn what_is_above_or_below_is_busy_too(store: &dyn Store) {
     let _writer = lock(store, "s/a/b");
     for scope in ["", "s", "s/a", "s/a/b/c", "s/a/b/c/d"] {
         assert!(is_busy(store, scope), "{scope}");
     }
 }
 
-pub(super) fn siblings_do_not_meet(store: &dyn Store) {
+pub(crate) fn siblings_do_not_meet(store: &dyn Store) {
     let writers = ["s/a", "s/b", "s/ab", "t", "s/c/d"].map(|scope| lock(store, scope));
     for (writer, file) in writers.iter().zip(["s/a/f", "s/b", "s/ab", "t", "s/c/d"]) {
         synced(&**writer, vec![append(file, "{}\n")]).unwrap();
@@ -157,7 +157,7 @@ pub(super) fn siblings_do_not_meet(store: &dyn Store) {
     assert!(is_busy(store, "s/c"));
 }
 
-pub(super) fn a_scope_is_free_after_release_and_after_drop(store: &dyn Store) {
+pub(crate) fn a_scope_is_free_after_release_and_after_drop(store: &dyn Store) {
     for _ in 0..2 {
         let writer = lock(store, "s");
         synced(&*writer, vec![append("s/log", "1\n")]).unwrap();
@@ -171,7 +171,7 @@ pub(super) fn a_scope_is_free_after_release_and_after_drop(store: &dyn Store) {
     assert_eq!(shown(store), ["s/", "s/log: 1\n2\n1\n2\n"]);
 }
 
-pub(super) fn a_lock_that_fails_takes_nothing(store: &dyn Store) {
+pub(crate) fn a_lock_that_fails_takes_nothing(store: &dyn Store) {
     let writer = lock(store, "m");
     for scopes in [["a", "m"], ["m", "z"], ["a", "m/x"]] {
         let error = store.lock(&scopes.map(path)).map(|_| ()).unwrap_err();
@@ -182,7 +182,7 @@ pub(super) fn a_lock_that_fails_takes_nothing(store: &dyn Store) {
     assert!(!is_busy(store, ""));
 }
 
-pub(super) fn the_root_can_be_a_scope(store: &dyn Store) {
+pub(crate) fn the_root_can_be_a_scope(store: &dyn Store) {
     let writer = lock(store, "");
     assert!(is_busy(store, "a") && is_busy(store, ""));
     synced(&*writer, vec![append("a", "{}\n"), append("b/c", "{}\n")]).unwrap();

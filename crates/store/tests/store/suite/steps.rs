@@ -21,14 +21,14 @@ fn secret(file: &str, content: &str) -> Step {
     Step::Replace { file: path(file), expect, bytes, mode: FileMode::OwnerOnly }
 }
 
-pub(super) fn an_append_creates_the_file_and_the_directories_above_it(store: &dyn Store) {
+pub(crate) fn an_append_creates_the_file_and_the_directories_above_it(store: &dyn Store) {
     let writer = lock(store, "s");
     let receipt = synced(&*writer, vec![append("s/a/b/log.jsonl", "{}\n")]).unwrap();
     assert_eq!(receipt.appended, [0]);
     assert_eq!(shown(store), ["s/", "s/a/", "s/a/b/", "s/a/b/log.jsonl: {}\n"]);
 }
 
-pub(super) fn appends_come_one_after_the_other(store: &dyn Store) {
+pub(crate) fn appends_come_one_after_the_other(store: &dyn Store) {
     let writer = lock(store, "s");
     for (n, at) in [(1, 0), (2, 2), (3, 4)] {
         let receipt = synced(&*writer, vec![append("s/log", &format!("{n}\n"))]).unwrap();
@@ -40,7 +40,7 @@ pub(super) fn appends_come_one_after_the_other(store: &dyn Store) {
     assert_eq!(shown(store), ["s/", "s/log: 1\n2\n3\n4\n5\n6\n", "s/other: 1\n"]);
 }
 
-pub(super) fn an_append_goes_exactly_where_it_was_meant_or_nowhere(store: &dyn Store) {
+pub(crate) fn an_append_goes_exactly_where_it_was_meant_or_nowhere(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![append_at("s/log", 0, "one\n")]).unwrap();
     synced(&*writer, vec![append_at("s/log", 4, "two\n")]).unwrap();
@@ -63,7 +63,7 @@ pub(super) fn an_append_goes_exactly_where_it_was_meant_or_nowhere(store: &dyn S
     assert_eq!(synced(&*writer, twice).unwrap().appended, [8, 10]);
 }
 
-pub(super) fn an_append_makes_the_end_good_first(store: &dyn Store) {
+pub(crate) fn an_append_makes_the_end_good_first(store: &dyn Store) {
     let writer = lock(store, "s");
     let start = vec![replace("s/whole", "{\"a\":1}"), replace("s/torn", "{}\n{\"a\":")];
     synced(&*writer, start).unwrap();
@@ -76,7 +76,7 @@ pub(super) fn an_append_makes_the_end_good_first(store: &dyn Store) {
     assert_eq!(shown(store), ["s/", "s/torn: {}\n{\"b\":2}\n", "s/whole: {\"a\":1}\n{}\n"]);
 }
 
-pub(super) fn a_replacement_creates_or_replaces(store: &dyn Store) {
+pub(crate) fn a_replacement_creates_or_replaces(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![replace("s/a/state.json", "long content")]).unwrap();
     synced(&*writer, vec![replace("s/a/state.json", "short")]).unwrap();
@@ -84,7 +84,7 @@ pub(super) fn a_replacement_creates_or_replaces(store: &dyn Store) {
     assert_eq!(shown(store), ["s/", "s/a/", "s/a/state.json: short", "s/empty: "]);
 }
 
-pub(super) fn a_replacement_must_meet_what_was_expected(store: &dyn Store) {
+pub(crate) fn a_replacement_must_meet_what_was_expected(store: &dyn Store) {
     let writer = lock(store, "s");
     let known = |content: &str| Precondition::Content(Fingerprint::of(content.as_bytes()));
     synced(&*writer, vec![replace_if("s/f", Precondition::Absent, "1")]).unwrap();
@@ -106,7 +106,7 @@ pub(super) fn a_replacement_must_meet_what_was_expected(store: &dyn Store) {
     assert_eq!(shown(store), ["s/", "s/f: 2"]);
 }
 
-pub(super) fn a_secret_is_private_and_stays_so(store: &dyn Store) {
+pub(crate) fn a_secret_is_private_and_stays_so(store: &dyn Store) {
     let writer = lock(store, "s");
     let bits = |file: &str| store.stat(&path(file)).unwrap().unwrap().mode & 0o777;
     synced(&*writer, vec![secret("s/new", "1"), replace("s/open", "1")]).unwrap();
@@ -119,7 +119,7 @@ pub(super) fn a_secret_is_private_and_stays_so(store: &dyn Store) {
     assert_eq!(bits("s/moved"), 0o600);
 }
 
-pub(super) fn a_file_gets_another_name(store: &dyn Store) {
+pub(crate) fn a_file_gets_another_name(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![append("s/a", "1\n"), append("s/b", "2\n")]).unwrap();
     synced(&*writer, vec![rename("s/a", "s/new/deep/a")]).unwrap();
@@ -127,7 +127,7 @@ pub(super) fn a_file_gets_another_name(store: &dyn Store) {
     assert_eq!(synced(&*writer, vec![append("s/new/deep/a", "3\n")]).unwrap().appended, [2]);
 }
 
-pub(super) fn a_directory_gets_another_name_with_all_in_it(store: &dyn Store) {
+pub(crate) fn a_directory_gets_another_name_with_all_in_it(store: &dyn Store) {
     let writer = lock(store, "s");
     let files = ["s/a/x", "s/a/sub/y", "s/ab/z"];
     synced(&*writer, files.map(|file| append(file, "{}\n")).to_vec()).unwrap();
@@ -138,7 +138,7 @@ pub(super) fn a_directory_gets_another_name_with_all_in_it(store: &dyn Store) {
     assert_eq!(shown(store)[7..], ["s/b/c/x: {}\n"]);
 }
 
-pub(super) fn a_name_that_is_taken_or_missing_cannot_be_given(store: &dyn Store) {
+pub(crate) fn a_name_that_is_taken_or_missing_cannot_be_given(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, ["s/a", "s/b", "s/d/e"].map(|file| append(file, "{}\n")).to_vec()).unwrap();
     for (from, to) in [("s/a", "s/b"), ("s/a", "s/d"), ("s/d", "s/a"), ("s/a", "s/d/e")] {
@@ -156,7 +156,7 @@ pub(super) fn a_name_that_is_taken_or_missing_cannot_be_given(store: &dyn Store)
     }
 }
 
-pub(super) fn files_and_whole_directories_are_removed(store: &dyn Store) {
+pub(crate) fn files_and_whole_directories_are_removed(store: &dyn Store) {
     let writer = lock(store, "s");
     let files = ["s/a", "s/d/e", "s/d/f/g", "s/dd"];
     synced(&*writer, files.map(|file| append(file, "{}\n")).to_vec()).unwrap();
@@ -173,7 +173,7 @@ pub(super) fn files_and_whole_directories_are_removed(store: &dyn Store) {
     }
 }
 
-pub(super) fn a_file_has_nothing_below_it(store: &dyn Store) {
+pub(crate) fn a_file_has_nothing_below_it(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![append("s/f", "{}\n"), append("s/g", "{}\n")]).unwrap();
     assert!(store.stat(&path("s/f/x")).unwrap().is_none());
@@ -184,7 +184,7 @@ pub(super) fn a_file_has_nothing_below_it(store: &dyn Store) {
     }
 }
 
-pub(super) fn a_directory_is_not_written_to(store: &dyn Store) {
+pub(crate) fn a_directory_is_not_written_to(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![append("s/d/f", "{}\n")]).unwrap();
     for step in [append("s/d", "{}\n"), replace("s/d", "x"), append("s", "{}\n")] {
@@ -194,7 +194,7 @@ pub(super) fn a_directory_is_not_written_to(store: &dyn Store) {
     assert_eq!(store.stat(&path("s/d")).unwrap().unwrap().kind, FileKind::Dir);
 }
 
-pub(super) fn reads_are_ranges(store: &dyn Store) {
+pub(crate) fn reads_are_ranges(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![replace("s/f", "0123456789")]).unwrap();
     let read = |start, end| store.read(&path("s/f"), start..end).unwrap();
@@ -208,7 +208,7 @@ pub(super) fn reads_are_ranges(store: &dyn Store) {
     assert_eq!(read(5, 3), b"");
 }
 
-pub(super) fn what_is_missing_is_not_empty(store: &dyn Store) {
+pub(crate) fn what_is_missing_is_not_empty(store: &dyn Store) {
     let writer = lock(store, "s");
     synced(&*writer, vec![replace("s/f", "")]).unwrap();
     for missing in ["x", "s/x", "x/y"] {
@@ -226,7 +226,7 @@ pub(super) fn what_is_missing_is_not_empty(store: &dyn Store) {
     assert_eq!(store.read(&path("s/f"), 0..10).unwrap(), b"");
 }
 
-pub(super) fn a_listing_is_sorted(store: &dyn Store) {
+pub(crate) fn a_listing_is_sorted(store: &dyn Store) {
     let writer = lock(store, "s");
     let files = ["s/z", "s/a.b", "s/a/x", "s/B"];
     synced(&*writer, files.map(|file| append(file, "{}\n")).to_vec()).unwrap();

@@ -1,0 +1,26 @@
+//! A [`Store`](everturn_store::Store) in PostgreSQL, for writers on many machines.
+//!
+//! `[Step] -> Writer::commit -> plan -> one transaction: leases checked, rows changed, change recorded, NOTIFY`
+//!
+//! A [`PostgresStore`] is a root: a schema of a database, named by a [`ServerAddress`]. Its writers hold leases by the
+//! clock of the server.
+
+mod error;
+
+mod address;
+
+mod connection;
+mod schema;
+
+mod entries;
+
+mod plan;
+
+mod leases;
+
+mod commit;
+
+mod store;
+
+pub use address::{AddressError, ServerAddress};
+pub use store::{PostgresStore, StoreHolder};

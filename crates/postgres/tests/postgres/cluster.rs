@@ -1,0 +1,136 @@
+//! A private server of PostgreSQL for one test process: installed if it is missing, started on a free port of loopback as
+//! an unprivileged user, and stopped when the process ends, however it ends.
+
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use everturn_postgres::{PostgresStore, ServerAddress, StoreHolder};
+use everturn_store::LockOwner;
+use postgres::{Client, NoTls};
+
+/// The unprivileged user; the server refuses to run as root.
+const NOBODY: u32 = 65534;
+
+pub(crate) struct Cluster {
+    pub(crate) port: u16,
+    /// The script stops the server and removes its files when this is closed, which it is at the latest with the process.
+    _open: ChildStdin,
+    _script: Child,
+}
+
+fn is_root() -> bool {
+    let out = Command::new("id").arg("-u").output().unwrap();
+    out.stdout.trim_ascii() == b"0"
+}
+
+/// The directory of the programs of the server. Debian's `postgresql` is installed if there is none.
+fn programs() -> PathBuf {
+    let find = || {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+        let bins = versions.map(|version| version.unwrap().path().join("bin"));
+        bins.filter(|bin| bin.join("initdb").exists()).max()
+    };
+    find().unwrap_or_else(|| {
+        let install =
+            "apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql";
+        let mut apt = Command::new("sh");
+        apt.args(["-c", install]).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
+        assert!(apt.status().unwrap().success(), "Debian's postgresql cannot be installed");
+        find().unwrap()
+    })
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+impl Cluster {
+    pub(crate) fn start(settings: &str) -> Cluster {
+        let bin = programs();
+        let dir = tempfile::Builder::new().prefix("everturn-pg").tempdir().unwrap().keep();
+        let unprivileged = |command: &mut Command| {
+            if is_root() {
+                std::os::unix::fs::chown(&dir, Some(NOBODY), Some(NOBODY)).unwrap();
+                command.uid(NOBODY).gid(NOBODY);
+            }
+        };
+        let mut initdb = Command::new(bin.join("initdb"));
+        initdb
+            .args(["-U", "everturn", "-A", "trust", "-E", "UTF8", "--locale=C", "-N", "-D"])
+            .arg("data");
+        initdb.current_dir(&dir).stdout(Stdio::null());
+        unprivileged(&mut initdb);
+        assert!(initdb.status().unwrap().success(), "initdb failed");
+        let port = free_port();
+        let script = format!(
+            "'{}' -D data -p {port} -k '{}' -c listen_addresses=127.0.0.1 -c max_connections=200 {settings} \
+             >log 2>&1 & server=$!; cat >/dev/null; kill -QUIT $server; wait $server; rm -rf '{}'",
+            bin.join("postgres").display(),
+            dir.display(),
+            dir.display()
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(&dir).stdin(Stdio::piped());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        unprivileged(&mut command);
+        let mut script = command.spawn().unwrap();
+        let open = script.stdin.take().unwrap();
+        let cluster = Cluster { port, _open: open, _script: script };
+        cluster.wait_until_ready(&dir);
+        cluster
+    }
+
+    fn wait_until_ready(&self, dir: &Path) {
+        for _ in 0..600 {
+            if Client::connect(&self.url("postgres"), NoTls).is_ok() {
+                return;
+            }
+            sleep(Duration::from_millis(50));
+        }
+        panic!("{}", std::fs::read_to_string(dir.join("log")).unwrap_or_default());
+    }
+
+    fn url(&self, db: &str) -> String {
+        format!("postgres://everturn@127.0.0.1:{}/{db}", self.port)
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(&self.url("postgres"), NoTls).unwrap()
+    }
+
+    pub(crate) fn address(&self, root: &str) -> ServerAddress {
+        address_at(self.port, root)
+    }
+}
+
+pub(crate) fn address_at(port: u16, root: &str) -> ServerAddress {
+    let url = format!("postgres://everturn@127.0.0.1:{port}/postgres?root={root}");
+    ServerAddress::parse(&url).unwrap()
+}
+
+/// The server of this test process.
+pub(crate) fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+    CLUSTER.get_or_init(|| Cluster::start(""))
+}
+
+/// A name for a root that no other test has.
+pub(crate) fn new_root() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("root_{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(crate) fn holder(host: &str) -> StoreHolder {
+    let owner = LockOwner { pid: 7, started: "2026-01-01T00:00:00Z".to_owned() };
+    StoreHolder::new(host.to_owned(), owner)
+}
+
+pub(crate) fn new_store() -> PostgresStore {
+    PostgresStore::open(&cluster().address(&new_root()), &holder("one")).unwrap()
+}

@@ -1,0 +1,106 @@
+//! Commits, notifications, snapshots and merged pieces; backends that are terminated.
+
+use std::time::Duration;
+
+use everturn_postgres::PostgresStore;
+use everturn_store::{Durability, Store};
+use postgres::fallible_iterator::FallibleIterator;
+
+use crate::cluster::{cluster, holder, new_root, new_store};
+use crate::support::{append, path, replace};
+
+#[test]
+fn a_snapshot_does_not_see_later_commits() {
+    let store = new_store();
+    let writer = store.lock(&[path("s")]).unwrap();
+    writer.commit(vec![replace("s/a", "1"), replace("s/b", "1")], Durability::Synced).unwrap();
+    let before = store.snapshot(&[path("s")]).unwrap().unwrap();
+    assert_eq!(before.read(&path("s/a"), 0..9).unwrap(), b"1");
+    writer.commit(vec![replace("s/a", "2"), replace("s/b", "2")], Durability::Synced).unwrap();
+    assert_eq!(before.read(&path("s/b"), 0..9).unwrap(), b"1");
+    assert_eq!(store.read(&path("s/b"), 0..9).unwrap(), b"2");
+    drop(before);
+    let after = store.snapshot(&[path("s")]).unwrap().unwrap();
+    assert_eq!(after.read(&path("s/b"), 0..9).unwrap(), b"2");
+}
+
+#[test]
+fn appended_pieces_are_merged_and_read_the_same() {
+    let root = new_root();
+    let store = PostgresStore::open(&cluster().address(&root), &holder("one")).unwrap();
+    let writer = store.lock(&[path("s")]).unwrap();
+    let mut expected = String::new();
+    for n in 0..300 {
+        let line = format!("{n}\n");
+        let receipt = writer.commit(vec![append("s/log", &line)], Durability::Buffered).unwrap();
+        assert_eq!(receipt.appended, [expected.len() as u64]);
+        expected.push_str(&line);
+    }
+    assert_eq!(store.read(&path("s/log"), 0..u64::MAX).unwrap(), expected.as_bytes());
+    let row =
+        cluster().client().query_one(&format!("SELECT count(*) FROM {root}.pieces"), &[]).unwrap();
+    let pieces: i64 = row.get(0);
+    assert!(pieces < 100, "{pieces} pieces");
+    for start in [0, 1, 100, 511, 512, 900] {
+        let part = store.read(&path("s/log"), start..start + 10).unwrap();
+        assert_eq!(part, &expected.as_bytes()[start as usize..start as usize + 10]);
+    }
+}
+
+#[test]
+fn every_commit_has_a_number_and_a_notification() {
+    let root = new_root();
+    let store = PostgresStore::open(&cluster().address(&root), &holder("one")).unwrap();
+    let mut listener = cluster().client();
+    listener.batch_execute(&format!("LISTEN \"everturn.{root}\"")).unwrap();
+    let writer = store.lock(&[path("s")]).unwrap();
+    for n in 0..3 {
+        writer.commit(vec![replace("s/a", &n.to_string())], Durability::Synced).unwrap();
+    }
+    writer.commit(vec![append("s/a/b", "{}\n")], Durability::Synced).unwrap_err();
+    let mut notes = listener.notifications();
+    let told = notes.timeout_iter(Duration::from_secs(10)).take(3);
+    let told: Vec<String> = told.map(|note| Ok(note.payload().to_owned())).collect().unwrap();
+    drop(notes);
+    let rows =
+        listener.query(&format!("SELECT number::text FROM {root}.changes ORDER BY number"), &[]);
+    let numbers: Vec<String> = rows.unwrap().iter().map(|row| row.get(0)).collect();
+    assert_eq!(told, numbers);
+}
+
+#[test]
+fn terminated_backends_lose_and_double_nothing() {
+    let root = new_root();
+    let store = PostgresStore::open(&cluster().address(&root), &holder("one")).unwrap();
+    let writer = store.lock(&[path("s")]).unwrap();
+    let mut expected = String::new();
+    std::thread::scope(|scope| {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let root = &root;
+        scope.spawn(move || {
+            // Only the backends that have read this root: other tests share the server.
+            let kill = format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'everturn' \
+                 AND pid IN (SELECT pid FROM pg_locks WHERE relation = '{root}.leases'::regclass)"
+            );
+            let mut client = cluster().client();
+            let mut killed = 0;
+            while stopped.recv_timeout(Duration::from_millis(2)).is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout) {
+                killed += client.query(&kill, &[]).unwrap().len();
+            }
+            println!("{killed} backends were terminated");
+            assert!(killed > 0);
+        });
+        for n in 0..300 {
+            let line = format!("{n}\n");
+            let receipt = writer.commit(vec![append("s/log", &line)], Durability::Synced);
+            if let Ok(receipt) = receipt {
+                assert_eq!(receipt.appended, [expected.len() as u64]);
+                expected.push_str(&line);
+            }
+        }
+        drop(stop);
+    });
+    assert_eq!(store.read(&path("s/log"), 0..u64::MAX).unwrap(), expected.as_bytes());
+    assert!(!expected.is_empty());
+}
