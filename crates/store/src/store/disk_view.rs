@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::StoreError;
+use super::hand_over::HandOver;
 use super::log_number::LogNumber;
 use super::log_scan::{LogPosition, scan_log};
 use super::recovery::{Blocked, RecoveryProgress, read_log, recover};
@@ -251,7 +252,8 @@ fn read_states(disk: &dyn Disk) -> Result<Vec<LogState>, StoreError> {
             };
             let scan = scan_log(&*file).map_err(StoreError::log("read", &path))?;
             log.position = Some(scan.position());
-            log.is_shown = scan.damaged || !scan.records.is_empty();
+            log.is_shown = (scan.damaged || !scan.records.is_empty())
+                && HandOver::of_session(disk, number)?.is_none();
         }
         logs.push(log);
     }

@@ -40,9 +40,9 @@ impl LogScan {
 /// The position that a log has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LogPosition {
-    epoch: u64,
-    link: u64,
-    end: u64,
+    pub(super) epoch: u64,
+    pub(super) link: u64,
+    pub(super) end: u64,
 }
 
 impl LogPosition {

@@ -20,8 +20,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::disk_ops::{ensure_dir, fingerprint_range, remove_stale_temp, remove_tree, sync_dir};
+use super::disk_ops::{ensure_dir, fingerprint_range, remove_tree, sync_dir};
 use super::fingerprint::Fingerprint;
+use super::hand_over::HandOver;
 use super::log_number::LogNumber;
 use super::log_scan::{rewrite_and_sync, scan_log};
 use super::own_paths::known_own_path;
@@ -135,9 +136,10 @@ pub(super) fn recover(
     progress: &RecoveryProgress,
 ) -> Result<RecoveryOutcome, StoreError> {
     progress.tell(0, 0);
+    let mark = HandOver::of_log(disk, number)?;
     // A record that only the page cache has must not be half applied at a power cut.
     rewrite_and_sync(disk, number)?;
-    let history = match read_log(disk, number)? {
+    let mut history = match read_log(disk, number)? {
         Ok(history) => history,
         Err(finding) => {
             let path = number.file();
@@ -145,10 +147,10 @@ pub(super) fn recover(
             let len = file.stat().map_err(StoreError::io("access", &path))?.len;
             quarantine_range(disk, &path, &*file, 0, len)?;
             quarantine_staged(disk, number)?;
-            remove_stale_temp(disk, &number.temp_prefix())?;
             return Ok(RecoveryOutcome { findings: vec![finding], ..RecoveryOutcome::default() });
         }
     };
+    let superseded = mark.map(|mark| drop_superseded(disk, &mark, &mut history));
     // The owner of a log never uses this name. An earlier recovery may have moved something there to remove it.
     let temp = known_own_path(&["tmp", &format!("{}0", number.temp_prefix())]);
     drop(remove_tree(disk, &temp));
@@ -166,17 +168,28 @@ pub(super) fn recover(
         in_doubt: BTreeSet::new(),
         waiting: BTreeSet::new(),
     };
+    for path in superseded.iter().flatten() {
+        let done = recovery.secure_kept(path);
+        recovery.note_parent_dirs(path);
+        recovery.note_blocked(done, [path].into_iter(), &[]);
+    }
     recovery.run(progress);
     let Recovery { findings, blocked, blocked_names, .. } = recovery;
     let mut settled = Vec::new();
-    if blocked.is_empty() {
-        // Not before: removed data may have to be restored.
-        remove_stale_temp(disk, &number.temp_prefix())?;
-    } else {
+    if !blocked.is_empty() {
         let free = history.names().filter(|name| !blocked_names.overlaps(name));
         settled.extend(free.cloned());
     }
     Ok(RecoveryOutcome { findings, blocked, completed: settled })
+}
+
+/// Drops the files that another program has changed since the log was left, and returns them.
+fn drop_superseded(disk: &dyn Disk, mark: &HandOver, history: &mut LogHistory) -> Vec<FilePath> {
+    // A file that cannot be read is left to the recovery, which reports it.
+    let is_superseded = |path: &FilePath, file: &mut FileHistory| {
+        mark.is_superseded(disk, path, &file.content).unwrap_or(false)
+    };
+    history.files.extract_if(.., is_superseded).map(|(path, _)| path).collect()
 }
 
 /// A file with unflushed changes.

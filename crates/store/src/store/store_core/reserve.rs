@@ -11,7 +11,7 @@
 use std::io;
 
 use super::StoreCore;
-use super::root_logs::needs_replay;
+use super::root_logs::is_unused;
 use crate::disk::{DiskFile, DiskLock, FileAccess, FilePermissions, Flush, LockMode};
 use crate::store::log_number::{LogNumber, in_use_len};
 use crate::store::log_scan::records_end;
@@ -173,7 +173,7 @@ fn cut_closed_log(core: &StoreCore) -> Result<bool, StoreError> {
     for number in LogNumber::list_logs(disk)? {
         let path = number.file();
         let Some(_lock) = number.try_take(disk, LockMode::Exclusive)? else { continue };
-        if needs_replay(core, number)? {
+        if !is_unused(core, number)? {
             continue;
         }
         let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
