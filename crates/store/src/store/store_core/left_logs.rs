@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use super::StoreCore;
-use super::reserve::recover_with_reserve;
+use super::reserve::{fill_reserve, recover_with_reserve};
 use crate::disk::{Flush, LockMode};
 use crate::store::StoreError;
 use crate::store::disk_ops::{remove_stale_temp, sync_dir};
 use crate::store::hand_over::HandOver;
 use crate::store::log::WriteAheadLog;
 use crate::store::log_number::LogNumber;
-use crate::store::log_scan::LogPosition;
+use crate::store::log_scan::{LogPosition, RECORDS};
 use crate::store::record::Record;
 use crate::store::recovery::read_log;
 use crate::store::replay::LogHistory;
@@ -76,13 +76,14 @@ pub(super) fn continue_log(core: &mut StoreCore, scopes: &[FilePath]) -> Result<
         remove_stale_temp(&*core.disk, &number.temp_prefix())?;
         remove_stale_staged(&*core.disk, number)?;
         let (log, records) = WriteAheadLog::resume(&*core.disk, number, lock)?;
-        if log.free_bytes() < log.capacity() / 4 {
+        if log.free_bytes() < log.capacity().saturating_sub(RECORDS) / 4 {
             // The next commits would fill it. It is recovered instead.
             return log.leave();
         }
         log.mark_in_use(&core.options.owner)?;
         inherit(core, &records, log.position());
         core.log = Some(log);
+        fill_reserve(core);
         return Ok(());
     }
     Ok(())

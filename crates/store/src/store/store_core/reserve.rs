@@ -11,7 +11,7 @@
 use std::io;
 
 use super::StoreCore;
-use super::root_logs::is_unused;
+use super::root_logs::{is_unused, settle_logs};
 use crate::disk::{DiskFile, DiskLock, FileAccess, FilePermissions, Flush, LockMode};
 use crate::store::log_number::{LogNumber, in_use_len};
 use crate::store::log_scan::records_end;
@@ -88,6 +88,8 @@ pub(in crate::store) fn release_reserve(core: &mut StoreCore) -> Result<bool, St
             return Ok(true);
         }
     }
+    // Logs that were left with records hold space, too.
+    settle_logs(core)?;
     Ok(cut_closed_log(core)? || cut_reserve_file(core)?)
 }
 
