@@ -14,6 +14,16 @@ const TABS = /** @type {const} */ (['State', 'Changes', 'Branches', 'Marks']);
 /** @param {string} key @param {number} [turn] */
 export const sessionLink = (key, turn) => `#/session/${encodeURIComponent(key)}${turn === undefined ? '' : `/turn/${turn}`}`;
 
+/**
+ * Whether the address is that of a session.
+ *
+ * @param {string} key
+ */
+function isShown(key) {
+  const [, view, shown] = location.hash.split('/');
+  return view === 'session' && shown !== undefined && decodeURIComponent(shown) === key;
+}
+
 /** What a message looks like in each format. */
 const MESSAGES = /** @type {Record<string, (text: string) => object>} */ ({
   game: text => ({ actor: 'player', narration: text }),
@@ -43,8 +53,14 @@ export async function showSession(main, key, start, go) {
   const first = Math.min(start ?? turns, turns);
 
   const column = new TurnWindow({ turns, load: articles, failed: error => announce(explain(error), 'error') });
-  const timeline = new Timeline({ turns, turn: first, ticks: [], changed: debounce(40, turn => { column.show(turn); showSide(); remember(turn); }) });
-  const text = h('div', { class: 'text', tabIndex: 0, 'aria-label': 'Text', role: 'region', onscroll: debounce(150, scrolled) }, column.element);
+  const timeline = new Timeline({ turns, turn: first, ticks: [], changed: debounce(40, turn => { showTurn(turn); showSide(); remember(turn); }) });
+  /** Whether the last scrolling was done by hand. The app scrolls too, and that must not choose another turn. */
+  let byHand = false;
+  const hand = () => { byHand = true; };
+  const text = h('div', {
+    class: 'text', tabIndex: 0, 'aria-label': 'Text', role: 'region', onscroll: debounce(150, scrolled),
+    onwheel: hand, ontouchmove: hand, onkeydown: hand, onpointerdown: hand,
+  }, column.element);
   const panel = h('div', { role: 'tabpanel', id: 'panel', 'aria-label': tab });
   const tabs = TABS.map(name => h('button', {
     type: 'button', role: 'tab', 'aria-controls': 'panel', 'aria-selected': String(name === tab), onclick: () => choose(name),
@@ -92,7 +108,14 @@ export async function showSession(main, key, start, go) {
 
   /** @param {number} turn */
   function remember(turn) {
-    if (!closed) history.replaceState(null, '', sessionLink(key, turn));
+    // The address may already be that of another view, which is shown a moment later.
+    if (!closed && isShown(key)) history.replaceState(null, '', sessionLink(key, turn));
+  }
+
+  /** @param {number} turn */
+  function showTurn(turn) {
+    byHand = false;
+    return column.show(turn);
   }
 
   /**
@@ -115,7 +138,9 @@ export async function showSession(main, key, start, go) {
   }
 
   function scrolled() {
-    const turn = column.current();
+    if (!byHand) return;
+    const atEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 2;
+    const turn = atEnd ? turns : column.current();
     if (turn === null || turn === timeline.turn) return;
     timeline.follow(turn);
     showSide();
@@ -265,13 +290,13 @@ export async function showSession(main, key, start, go) {
     timeline.grow(turns);
     column.grow(turns);
     if (turns < before) column.refresh();
-    if (following && turns > before) column.show(turns);
+    if (following && turns > before) showTurn(turns);
     await loadMarks();
     showSide();
   }
 
   await loadMarks();
-  await column.show(first);
+  await showTurn(first);
   showSide();
   text.focus({ preventScroll: true });
   return {

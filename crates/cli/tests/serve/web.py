@@ -58,6 +58,15 @@ def text_of(selector):
     return f"(document.querySelector({json.dumps(selector)})?.innerText ?? '')"
 
 
+# The page is busy until both timers are due: the address changes first, and then the key takes effect.
+LEAVE_AFTER_A_KEY = """(() => {
+  setTimeout(() => { location.hash = '#/session/session-other'; }, 1);
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', bubbles: true }));
+  const end = performance.now() + 150;
+  while (performance.now() < end) { /* busy */ }
+})()"""
+
+
 def main():
     url, session = sys.argv[1:3]
     pictures = Path(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -122,6 +131,20 @@ def main():
     app.run("[...document.querySelectorAll('button')].find(each => each.innerText === 'Fork here').click()")
     app.wait(f"location.hash.includes('session/') && {text_of('.turn-number')} === '1 / 1'", "the fork")
     seen["fork"] = app.run("decodeURIComponent(location.hash)")
+
+    # A session of 60 turns opens at its last turn, stays there, and scrolling by hand moves the timeline.
+    app.run("location.hash = '#/session/session-long'")
+    app.wait(f"{text_of('.turn-number')} === '60 / 60'", "the end of a long session")
+    time.sleep(0.6)
+    seen["opened"] = app.run(text_of(".turn-number"))
+    app.ask("Input.dispatchMouseEvent", type="mouseWheel", x=300, y=400, deltaX=0, deltaY=-100000)
+    app.wait(f"Number.parseInt({text_of('.turn-number')}) <= 1", "the first turn after scrolling up")
+    app.ask("Input.dispatchMouseEvent", type="mouseWheel", x=300, y=400, deltaX=0, deltaY=100000)
+    app.wait(f"{text_of('.turn-number')} === '60 / 60'", "the last turn after scrolling down")
+
+    # A turn that was chosen just before a link was followed does not lead back.
+    app.run(LEAVE_AFTER_A_KEY)
+    app.wait(f"{text_of('h1')}.includes('Ann')", "the other session")
 
     # Search and statistics.
     app.press("s")

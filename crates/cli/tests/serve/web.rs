@@ -23,6 +23,9 @@ fn a_session_is_found_read_continued_and_forked_in_a_browser() {
     run(at, &["new", "game", "--id", "session-gate", "--name", "Vex"], "");
     run(at, &["new", "game", "--id", "session-other", "--name", "Ann"], "");
     run(at, &["append", "session-gate", "--lines"], TURNS);
+    run(at, &["new", "game", "--id", "session-long", "--name", "Eva"], "");
+    let long: String = (1..=60).map(|turn| format!("{{\"actor\":\"gm\",\"narration\":\"Step {turn}.\"}}\n")).collect();
+    run(at, &["append", "session-long", "--lines"], &long);
     let server = Server::start_only(at, &[]);
     let url = format!("http://{}/login?code={}", server.address, server.code);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/serve/web.py");
@@ -53,5 +56,6 @@ fn a_session_is_found_read_continued_and_forked_in_a_browser() {
     assert!(text("earlier").contains("trust") && text("earlier").contains('5'), "{seen}");
     assert!(text("appended").contains("<img src=x onerror=alert(1)>"), "{seen}");
     assert!(!text("fork").contains("session-gate/"), "{seen}");
+    assert_eq!(text("opened"), "60 / 60", "{seen}");
     assert_eq!(text("hits"), "Luna", "{seen}");
 }
