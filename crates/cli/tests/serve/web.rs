@@ -24,7 +24,9 @@ fn a_session_is_found_read_continued_and_forked_in_a_browser() {
     run(at, &["new", "game", "--id", "session-other", "--name", "Ann"], "");
     run(at, &["append", "session-gate", "--lines"], TURNS);
     run(at, &["new", "game", "--id", "session-long", "--name", "Eva"], "");
-    let long: String = (1..=60).map(|turn| format!("{{\"actor\":\"gm\",\"narration\":\"Step {turn}.\"}}\n")).collect();
+    let long: String = (1..=60)
+        .map(|turn| format!("{{\"actor\":\"gm\",\"narration\":\"Step {turn}.\"}}\n"))
+        .collect();
     run(at, &["append", "session-long", "--lines"], &long);
     let server = Server::start_only(at, &[]);
     let url = format!("http://{}/login?code={}", server.address, server.code);

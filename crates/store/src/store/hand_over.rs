@@ -75,7 +75,12 @@ impl HandOver {
             }
         });
         let Some(session) = disk.mount_session() else { return Ok(None) };
-        if !simple || !history.endings.is_empty() || history.files.len() > MAX_FILES {
+        // Without times of creation, a change by another program could not be told from the effect of a power cut.
+        if log.lasting().1 == 0
+            || !simple
+            || !history.endings.is_empty()
+            || history.files.len() > MAX_FILES
+        {
             return Ok(None);
         }
         let dir = wal_dir();
@@ -84,7 +89,9 @@ impl HandOver {
         }
         let mut files = BTreeMap::new();
         for path in history.files.keys() {
-            let Some(stat) = stat(disk, path)? else { return Ok(None) };
+            let Some(stat) = stat(disk, path)?.filter(|stat| stat.id.lasting().1 > 0) else {
+                return Ok(None);
+            };
             files.insert(path.clone(), KnownFile::new(&stat));
         }
         Ok(Some(HandOver { session, log, position, files }))
@@ -202,7 +209,16 @@ impl HandOver {
         self.files.keys().all(|file| scopes.iter().any(|scope| file.is_within(scope)))
     }
 
-    /// Returns whether another program has changed a file since the log was left, so that the log no longer has a say.
+    /// Returns whether another program has changed a file since the log was left, in the same session.
+    pub(super) fn is_changed(&self, disk: &dyn Disk, path: &FilePath) -> Result<bool, StoreError> {
+        let Some(known) = self.files.get(path) else { return Ok(false) };
+        let found = stat(disk, path)?;
+        Ok(found
+            .is_none_or(|stat| stat.id.lasting() != known.id || stat.modified != known.modified))
+    }
+
+    /// Returns whether another program has changed a file since the log was left, in an earlier session. Then the log
+    /// no longer has a say.
     ///
     /// A power cut cannot look like that. It does not remove a name, because names are flushed before a log is left. It
     /// brings back files that were replaced, but they are older. In the file itself it leaves our bytes or remnants of
@@ -215,17 +231,11 @@ impl HandOver {
     ) -> Result<bool, StoreError> {
         let Some(known) = self.files.get(path) else { return Ok(false) };
         let Some(found) = stat(disk, path)? else { return Ok(true) };
+        if found.id.lasting() == known.id {
+            return Ok(!shows_content(disk, path, content, is_remnant)?);
+        }
         let ((_, created), (_, known_created)) = (found.id.lasting(), known.id);
-        if known_created == 0 {
-            return Ok(false);
-        }
-        let is_same = found.id.lasting() == known.id;
-        match content {
-            ContentHistory::Edited(_) if !is_same => Ok(true),
-            ContentHistory::Replaced { .. } if !is_same => Ok(created > known_created),
-            ContentHistory::Edited(edits) => Ok(!shows_edits(disk, path, edits)?),
-            ContentHistory::Replaced { after, .. } => Ok(!shows_content(disk, path, after.last())?),
-        }
+        Ok(matches!(content, ContentHistory::Edited(_)) || created > known_created)
     }
 
     fn render(&self) -> String {
@@ -269,28 +279,31 @@ impl HandOver {
     }
 }
 
-/// Returns whether a file has the appended bytes, or what a power cut leaves of them.
-fn shows_edits(disk: &dyn Disk, path: &FilePath, edits: &[TailEdit]) -> Result<bool, StoreError> {
-    let file = disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
-    for edit in edits {
-        let TailEdit::Append { at, bytes } = edit else { return Ok(true) };
-        let found = read_range(&*file, *at, at + bytes.len() as u64);
-        if !is_remnant(&found.map_err(StoreError::io("read", path))?, bytes) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Returns whether a file has this content, or what a power cut leaves of it.
-fn shows_content(
+/// Returns whether a file has the content that the log gives it, compared by `is_same`.
+pub(super) fn shows_content(
     disk: &dyn Disk,
     path: &FilePath,
-    new: Option<&NewContent>,
+    content: &ContentHistory,
+    is_same: impl Fn(&[u8], &[u8]) -> bool,
 ) -> Result<bool, StoreError> {
-    let Some(NewContent::Bytes(bytes)) = new else { return Ok(true) };
-    let found = disk.open(path, FileAccess::Read).and_then(|file| read_all(&*file));
-    Ok(is_remnant(&found.map_err(StoreError::io("read", path))?, bytes))
+    let file = disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
+    match content {
+        ContentHistory::Edited(edits) => {
+            for edit in edits {
+                let TailEdit::Append { at, bytes } = edit else { return Ok(false) };
+                let found = read_range(&*file, *at, at + bytes.len() as u64);
+                if !is_same(&found.map_err(StoreError::io("read", path))?, bytes) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        ContentHistory::Replaced { after, .. } => {
+            let Some(NewContent::Bytes(bytes)) = after.last() else { return Ok(false) };
+            let found = read_all(&*file).map_err(StoreError::io("read", path))?;
+            Ok(is_same(&found, bytes))
+        }
+    }
 }
 
 fn wal_dir() -> FilePath {

@@ -169,8 +169,8 @@ impl SimWorld {
         let facts = |file: &FileData| (file.seen.len(), file.mode, file.modified, file.created);
         let (len, mode, modified, created) = self.tree.file(inode).map_or((0, 0, 0, 0), facts);
         // A copy of a disk, and some file systems at every mount, number the same files differently.
-        let (shift, created) = if self.keeps_numbers { (0, created) } else { (self.mounts, 0) };
-        let id = FileId(1 + self.mounts, inode.wrapping_add(shift << 32), created);
+        let shift = if self.keeps_numbers { 0 } else { self.mounts };
+        let id = FileId(1 + self.mounts, inode.wrapping_add(shift << 32), created + (shift << 32));
         FileStat { kind: FileKind::File, len: len as u64, id, mode, modified }
     }
 

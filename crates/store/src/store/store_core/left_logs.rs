@@ -13,7 +13,7 @@ use crate::store::log::WriteAheadLog;
 use crate::store::log_number::LogNumber;
 use crate::store::log_scan::{LogPosition, RECORDS};
 use crate::store::record::Record;
-use crate::store::recovery::read_log;
+use crate::store::recovery::{RecoveryPremise, read_log};
 use crate::store::replay::LogHistory;
 use crate::store::staging::remove_stale_staged;
 use everturn_json::names::FilePath;
@@ -121,11 +121,12 @@ fn inherit(core: &mut StoreCore, records: &[Record], position: LogPosition) {
 
 /// Makes the plain files safe without our log, which has records of earlier processes.
 ///
-/// Their files are not merely flushed: a background write may have failed since, and no one was told. Recovery writes
-/// everything again and reads it back.
+/// Their files are not merely flushed: a background write may have failed since, and no one was told. Recovery compares
+/// them with the disk.
 pub(super) fn settle_own_log(core: &mut StoreCore) -> Result<(), StoreError> {
     let Some(number) = core.log.as_ref().map(|log| log.number) else { return Ok(()) };
-    let recovered = recover_with_reserve(core, number).map_err(|error| core.poison(error))?;
+    let recovered = recover_with_reserve(core, number, RecoveryPremise::Shown)
+        .map_err(|error| core.poison(error))?;
     core.options.findings.add(recovered.findings);
     match recovered.blocked.first() {
         Some(blocked) => Err(core.poison(blocked.error())),

@@ -16,7 +16,7 @@ use crate::disk::{DiskFile, DiskLock, FileAccess, FilePermissions, Flush, LockMo
 use crate::store::log_number::{LogNumber, in_use_len};
 use crate::store::log_scan::records_end;
 use crate::store::own_paths::known_own_path;
-use crate::store::recovery::{RecoveryOutcome, recover};
+use crate::store::recovery::{RecoveryOutcome, RecoveryPremise, recover};
 use crate::store::{Step, StoreError, trash_dir};
 use everturn_json::names::FilePath;
 
@@ -133,10 +133,11 @@ pub(in crate::store) fn lock_recovery(
 pub(in crate::store) fn recover_with_reserve(
     core: &StoreCore,
     number: LogNumber,
+    premise: RecoveryPremise,
 ) -> Result<RecoveryOutcome, StoreError> {
     let mut findings = Vec::new();
     loop {
-        let outcome = recover(&*core.disk, number, &core.options.progress);
+        let outcome = recover(&*core.disk, number, premise, &core.options.progress);
         let full = match &outcome {
             Ok(recovered) => recovered.blocked.iter().any(|blocked| blocked.cause.is_full()),
             Err(error) => error.is_full(),

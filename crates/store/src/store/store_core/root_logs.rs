@@ -17,7 +17,7 @@ use crate::store::hand_over::HandOver;
 use crate::store::log::WriteAheadLog;
 use crate::store::log_number::LogNumber;
 use crate::store::own_paths::known_own_path;
-use crate::store::recovery::{Blocked, read_log};
+use crate::store::recovery::{Blocked, RecoveryPremise, read_log};
 use crate::store::staging::remove_stale_staged;
 use everturn_json::names::FilePath;
 
@@ -47,11 +47,11 @@ fn recover_logs(
     core: &mut StoreCore,
     chosen: impl Fn(&HandOver) -> bool,
 ) -> Result<Vec<Blocked>, StoreError> {
-    let needs_recovery = |core: &StoreCore, number| {
-        Ok::<bool, StoreError>(match find_duty(core, number)? {
-            LogDuty::Nothing => false,
-            LogDuty::Continue(mark) => chosen(&mark),
-            LogDuty::Recover => true,
+    let find_premise = |core: &StoreCore, number| {
+        Ok::<_, StoreError>(match find_duty(core, number)? {
+            LogDuty::Nothing => None,
+            LogDuty::Continue(mark) => chosen(&mark).then_some(RecoveryPremise::Shown),
+            LogDuty::Recover => Some(RecoveryPremise::Interrupted),
         })
     };
     let own_number = core.log.as_ref().map(|log| log.number);
@@ -62,15 +62,15 @@ fn recover_logs(
         }
         // Shared, so that readers still see that the owner is dead.
         let Some(dead) = number.try_take(&*core.disk, LockMode::Shared)? else { continue };
-        if !needs_recovery(core, number)? {
+        if find_premise(core, number)?.is_none() {
             continue;
         }
         let Some(lock) = lock_recovery(core, number)? else { continue };
         // Another process may have recovered it just now.
-        if needs_recovery(core, number)? {
+        if let Some(premise) = find_premise(core, number)? {
             // The text only informs others of the lock owner.
             drop(lock.describe(&core.options.owner.to_text()));
-            match recover_log(core, number, dead) {
+            match recover_log(core, number, premise, dead) {
                 Ok(names) => blocked.extend(names),
                 Err(error) => blocked.extend(all_blocked(&*core.disk, number, error)),
             }
@@ -85,9 +85,10 @@ fn recover_logs(
 fn recover_log(
     core: &mut StoreCore,
     number: LogNumber,
+    premise: RecoveryPremise,
     dead: Box<dyn DiskLock>,
 ) -> Result<Vec<Blocked>, StoreError> {
-    let recovered = recover_with_reserve(core, number)?;
+    let recovered = recover_with_reserve(core, number, premise)?;
     core.options.findings.add(recovered.findings);
     if recovered.blocked.is_empty() {
         // Not before: removed data may have to be restored.
