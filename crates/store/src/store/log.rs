@@ -80,6 +80,23 @@ impl WriteAheadLog {
         self.file.is_pause_requested()
     }
 
+    /// As [`WriteAheadLog::take_over`], for a log that was closed. An empty epoch is continued.
+    pub(super) fn reuse(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+    ) -> Result<WriteAheadLog, StoreError> {
+        let path = number.file();
+        let file = disk.open(&path, FileAccess::Read).map_err(StoreError::io("open", &path))?;
+        let scan = scan_log(&*file).map_err(StoreError::io("read", &path))?;
+        if !scan.is_blank || scan.epoch <= 1 {
+            return WriteAheadLog::take_over(disk, number, lock);
+        }
+        let (log, _) = WriteAheadLog::resume(disk, number, lock)?;
+        log.mark_length().map_err(StoreError::io("extend", &path))?;
+        Ok(log)
+    }
+
     /// Takes over a log that needs no more replay, and starts a new epoch.
     pub(super) fn take_over(
         disk: &dyn Disk,

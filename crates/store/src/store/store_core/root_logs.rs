@@ -254,7 +254,7 @@ fn use_existing_log(core: &mut StoreCore, numbers: &[LogNumber]) -> Result<bool,
             && is_unused(core, *number)?
         {
             remove_stale_temp(&*core.disk, &number.temp_prefix())?;
-            let mut log = WriteAheadLog::take_over(&*core.disk, *number, lock)?;
+            let mut log = WriteAheadLog::reuse(&*core.disk, *number, lock)?;
             remove_stale_staged(&*core.disk, *number)?;
             // On a full disk, the log at its present length will do, as long as it has space.
             let extended = log.extend(core.options.log_size);
