@@ -12,6 +12,7 @@ mod failures;
 mod faults;
 mod flushes;
 mod hooked;
+mod left_logs;
 mod many;
 mod model;
 mod processes;
