@@ -41,9 +41,10 @@ fn appended_pieces_are_merged_and_read_the_same() {
         cluster().client().query_one(&format!("SELECT count(*) FROM {root}.pieces"), &[]).unwrap();
     let pieces: i64 = row.get(0);
     assert!(pieces < 100, "{pieces} pieces");
-    for start in [0, 1, 100, 511, 512, 900] {
-        let part = store.read(&path("s/log"), start..start + 10).unwrap();
-        assert_eq!(part, &expected.as_bytes()[start as usize..start as usize + 10]);
+    for start in [0_u16, 1, 100, 511, 512, 900] {
+        let range = u64::from(start)..u64::from(start) + 10;
+        let part = store.read(&path("s/log"), range).unwrap();
+        assert_eq!(part, &expected.as_bytes()[usize::from(start)..usize::from(start) + 10]);
     }
 }
 

@@ -1,4 +1,8 @@
 //! The store in PostgreSQL, on a private server that the tests start and stop.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
+#![expect(clippy::disallowed_methods, reason = "the tests start a server and look at its files")]
+#![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 
 mod cluster;
 mod commits;
