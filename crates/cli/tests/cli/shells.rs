@@ -1,4 +1,5 @@
 //! Completion in real shells on a terminal.
+#![expect(clippy::disallowed_methods, reason = "the test makes the files that are completed")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
