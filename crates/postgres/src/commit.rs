@@ -180,7 +180,7 @@ fn merge(connection: &mut Connection, content: i64, start: i64) -> Result<(), Fa
     write_pieces(connection, &merged.iter().collect::<Vec<_>>())
 }
 
-/// Records the change and notifies listeners, who are told when the transaction is committed.
+/// Records the change and notifies listeners when the transaction is committed.
 fn record(
     connection: &mut Connection,
     batch: &CheckedBatch,
