@@ -7,7 +7,10 @@ use super::reader::mark;
 use crate::tools::FiredTrigger;
 use crate::writer::{ChangeOutcome, ChatWriter, NewChatMark};
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_session::format::{SessionEditor, SessionError};
+use everturn_session::format::{
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
+    UndoEditor,
+};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, Revision, SessionRef};
 use everturn_value::tree::JsonTree;
 
@@ -64,6 +67,36 @@ impl SessionEditor for ChatEditor {
         Ok(self.written(changed))
     }
 
+    fn as_undo(&mut self) -> Option<&mut dyn UndoEditor> {
+        None
+    }
+
+    fn as_snapshots(&mut self) -> Option<&mut dyn SnapshotEditor> {
+        None
+    }
+
+    fn as_scenes(&mut self) -> Option<&mut dyn SceneEditor> {
+        None
+    }
+
+    fn as_revisions(&mut self) -> Option<&mut dyn RevisionEditor> {
+        Some(self)
+    }
+
+    fn as_marks(&mut self) -> Option<&mut dyn MarkEditor> {
+        Some(self)
+    }
+
+    fn release(self: Box<Self>) -> Result<(), SessionError> {
+        Ok(self.writer.finish()?)
+    }
+
+    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
+        Ok(self.writer.close()?)
+    }
+}
+
+impl RevisionEditor for ChatEditor {
     fn revise(&mut self, how: &Revision, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let changed = match how {
             Revision::Edit { turn, text } => self.writer.edit(*turn, text, now)?,
@@ -77,7 +110,9 @@ impl SessionEditor for ChatEditor {
         };
         Ok(self.written(changed))
     }
+}
 
+impl MarkEditor for ChatEditor {
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         let log = self.writer.log();
         let of_entry = new.entry.as_deref().map(|entry| log.find(entry)).transpose()?.flatten();
@@ -97,13 +132,5 @@ impl SessionEditor for ChatEditor {
 
     fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
         Ok(mark(self.writer.remove_mark(id, now)?))
-    }
-
-    fn release(self: Box<Self>) -> Result<(), SessionError> {
-        Ok(self.writer.finish()?)
-    }
-
-    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
-        Ok(self.writer.close()?)
     }
 }
