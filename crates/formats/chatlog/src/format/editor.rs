@@ -20,14 +20,11 @@ pub(super) struct ChatEditor {
 
 impl ChatEditor {
     fn written(&self, changed: ChangeOutcome) -> AppendOutcome {
-        let file = self.writer.log().path();
         // The caller decides what to do about fired triggers.
-        let told = |fired: FiredTrigger| Finding {
-            file: file.clone(),
-            line: None,
-            offset: None,
-            code: FindingCode::Triggered,
-            message: format!("{} {}: {}", fired.component, fired.action, fired.message),
+        let file = self.writer.log().path();
+        let told = |fired: FiredTrigger| {
+            let message = format!("{} {}: {}", fired.component, fired.action, fired.message);
+            Finding::new(file, FindingCode::Triggered, message)
         };
         let mut findings = changed.findings;
         findings.extend(changed.fired.into_iter().map(told));

@@ -132,17 +132,11 @@ struct ChatEntries<'l> {
 impl ChatEntries<'_> {
     fn entry(&mut self, message: &Message) -> Entry {
         if message.tree.kind() != ValueKind::Object {
-            self.findings.push(Finding {
-                file: self.log.path().clone(),
-                line: None,
-                offset: None,
-                code: FindingCode::BadRecord,
-                message: format!(
-                    "message {} is {}, not an object",
-                    message.number,
-                    message.tree.kind()
-                ),
-            });
+            self.findings.push(Finding::new(
+                self.log.path(),
+                FindingCode::BadRecord,
+                format!("message {} is {}, not an object", message.number, message.tree.kind()),
+            ));
         }
         restore_single_entry(Entry {
             seq: message.number,
