@@ -8,8 +8,9 @@ use crate::names::FilePath;
 
 /// One problem in a stored file.
 ///
-/// A finding never stops a reader: everything else in the file still loads.
+/// A finding never stops a reader: everything else in the file still loads. It is built by [`Finding::new`] only.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The file, relative to the root that was read.
     pub file: FilePath,
@@ -40,16 +41,16 @@ impl Finding {
         Finding { file: file.clone(), line: None, offset: None, code, message: message.into() }
     }
 
-    /// The same finding about a line, counted from 1.
+    /// The same finding about a line, counted from 1, if it is known.
     #[must_use]
-    pub fn at_line(self, line: u64) -> Finding {
-        Finding { line: Some(line), ..self }
+    pub fn at_line(self, line: impl Into<Option<u64>>) -> Finding {
+        Finding { line: line.into(), ..self }
     }
 
-    /// The same finding about an offset, counted from 0.
+    /// The same finding about an offset, counted from 0, if it is known.
     #[must_use]
-    pub fn at_offset(self, offset: u64) -> Finding {
-        Finding { offset: Some(offset), ..self }
+    pub fn at_offset(self, offset: impl Into<Option<u64>>) -> Finding {
+        Finding { offset: offset.into(), ..self }
     }
 }
 

@@ -116,14 +116,9 @@ impl Plan {
         let place = quarantine_dir().join(&name);
         self.replace(&place, bytes, FileMode::OwnerOnly)?;
         let message = format!("an incomplete record was moved to {place}");
-        let (offset, code) = (Some(start), FindingCode::SetAside);
-        self.receipt.findings.push(Finding {
-            file: file.clone(),
-            line: None,
-            offset,
-            code,
-            message,
-        });
+        self.receipt
+            .findings
+            .push(Finding::new(file, FindingCode::SetAside, message).at_offset(start));
         Ok(())
     }
 

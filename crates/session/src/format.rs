@@ -7,6 +7,7 @@
 //!
 //! A new format is a crate with one implementation, and a line in the registry of `everturn-maintenance`.
 
+mod abilities;
 mod archived;
 mod capabilities;
 mod editor;
@@ -31,11 +32,17 @@ pub use capabilities::{
     FormatLifecycle, KeyedTurns, ListedSummary, Operation, RepairMode, SessionIndex, StateAdoption,
     StoredTurn, TimePrecision, Transition,
 };
-pub use editor::SessionEditor;
+pub use editor::{
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SnapshotEditor, UndoEditor,
+};
 pub use error::SessionError;
 pub use error::error_chain;
 pub use listed::{ListedSession, open_listed};
-pub use reader::{EmptyChanges, RecordStream, SessionReader, SnapshotStream};
+pub use reader::{
+    BranchedSession, CurrentState, EntryIndex, MarkedSession, OutlinedSession, ReaderAbilities,
+    RecordReport, RecordStream, SessionMetadata, SessionReader, SnapshotStream, StateHistory,
+    StoredSnapshots, UsageRecords,
+};
 pub use recent::sort_newest_first;
 pub use settled::list_settled;
 

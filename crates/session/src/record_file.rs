@@ -82,8 +82,8 @@ impl RecordFile {
 
     /// Adds a finding for a record that is not what the file should contain.
     pub fn note_bad_record(&mut self, line: Option<u64>, offset: u64, message: String) {
-        let finding = Finding::new(&self.file, FindingCode::BadRecord, message).at_offset(offset);
-        self.findings.push(Finding { line, ..finding });
+        let finding = Finding::new(&self.file, FindingCode::BadRecord, message);
+        self.findings.push(finding.at_line(line).at_offset(offset));
     }
 }
 

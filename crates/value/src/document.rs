@@ -151,15 +151,13 @@ impl Document {
         // The text is valid, so the scan cannot fail.
         let keys = json::duplicate_keys(self.text.as_bytes(), self.root.start).unwrap_or_default();
         keys.into_iter()
-            .map(|key| Finding {
-                file: file.clone(),
-                line: Some(error::line_and_column(&self.text, key.start).0),
-                offset: Some(key.start as u64),
-                code: FindingCode::DuplicateKey,
-                message: format!(
-                    "duplicate key {}; this value takes precedence",
-                    self.text.get(key).unwrap_or_default()
-                ),
+            .map(|key| {
+                let start = key.start;
+                let key = self.text.get(key).unwrap_or_default();
+                let message = format!("duplicate key {key}; this value takes precedence");
+                Finding::new(file, FindingCode::DuplicateKey, message)
+                    .at_line(error::line_and_column(&self.text, start).0)
+                    .at_offset(start as u64)
             })
             .collect()
     }

@@ -111,13 +111,13 @@ impl<'c> CampaignInspection<'c> {
             findings.extend(stored.findings(&file));
         }
         for (code, message) in faults(view, &self.campaign.id) {
-            findings.push(about(&file, code, message));
+            findings.push(Finding::new(&file, code, message));
         }
         let lost = view.tree.value_at(&[OWN, "lost"]).map(|lost| strings(&lost));
         for path in lost.unwrap_or_default() {
             let message =
                 format!("the value of {path} was lost; check it, then remove it from {OWN}.lost");
-            findings.push(about(&file, FindingCode::LostValue, message));
+            findings.push(Finding::new(&file, FindingCode::LostValue, message));
         }
         Ok(())
     }
@@ -169,8 +169,7 @@ impl<'c> CampaignInspection<'c> {
         for change in &mut changes {
             let change = change?;
             for (code, message) in oddities(&change, before.as_ref(), turns) {
-                let (file, offset) = (file.clone(), Some(change.span.0));
-                findings.push(Finding { file, line: None, offset, code, message });
+                findings.push(Finding::new(&file, code, message).at_offset(change.span.0));
             }
             before = Some(change);
         }
@@ -183,7 +182,7 @@ impl<'c> CampaignInspection<'c> {
         };
         if last < self.campaign.turn {
             let message = missing_changes_message(last + 1, self.campaign.turn);
-            findings.push(about(&file, FindingCode::UnexplainedChange, message));
+            findings.push(Finding::new(&file, FindingCode::UnexplainedChange, message));
         }
         Ok(())
     }
@@ -207,11 +206,15 @@ impl<'c> CampaignInspection<'c> {
             last = last.max(change.turn);
             let fits = change.deltas.iter().try_for_each(|delta| delta.apply(known).map(drop));
             if let Err(error) = fits {
-                let (file, offset) =
-                    (self.campaign.file(CampaignFile::Deltas), Some(change.span.0));
                 let message = format!("a change cannot be applied to the state before it: {error}");
-                let code = FindingCode::UnexplainedChange;
-                findings.push(Finding { file, line: None, offset, code, message });
+                findings.push(
+                    Finding::new(
+                        &self.campaign.file(CampaignFile::Deltas),
+                        FindingCode::UnexplainedChange,
+                        message,
+                    )
+                    .at_offset(change.span.0),
+                );
                 return Ok(());
             }
         }
@@ -223,7 +226,7 @@ impl<'c> CampaignInspection<'c> {
             let shown = shown.collect::<Vec<_>>().join(", ");
             let message = format!("it differs from the state that the changes produce: {shown}");
             let file = self.campaign.file(CampaignFile::Campaign);
-            findings.push(about(&file, FindingCode::UnexplainedChange, message));
+            findings.push(Finding::new(&file, FindingCode::UnexplainedChange, message));
         }
         Ok(())
     }
@@ -269,15 +272,16 @@ impl<'c> CampaignInspection<'c> {
             let file = checkpoint.path(&self.campaign.dir);
             let Some(bytes) = read_optional(&self.campaign.store, &file)? else { continue };
             if let Err(error) = CampaignDocument::parse(&file, &bytes) {
-                findings.push(about(&file, FindingCode::BadSnapshot, error.to_string()));
+                findings.push(Finding::new(&file, FindingCode::BadSnapshot, error.to_string()));
             }
         }
         Ok(())
     }
 
     fn at(&self, row: &TurnRow, code: FindingCode, message: String) -> Finding {
-        let file = self.campaign.file(CampaignFile::Log);
-        Finding { file, line: row.line, offset: Some(row.offset), code, message }
+        Finding::new(&self.campaign.file(CampaignFile::Log), code, message)
+            .at_line(row.line)
+            .at_offset(row.offset)
     }
 }
 
@@ -375,10 +379,6 @@ fn missing_changes_message(first: u64, last: u64) -> String {
         true => format!("turn {first} has no recorded changes"),
         false => format!("turns {first} to {last} have no recorded changes"),
     }
-}
-
-fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
 /// A reference to a missing part of the document.

@@ -117,13 +117,9 @@ impl SessionFormat for CampaignFormat {
                     summary.status = status.as_str().to_owned();
                 }
             }
-            Err(CampaignError::Damaged { file, reason }) => summary.findings.push(Finding {
-                file,
-                line: None,
-                offset: None,
-                code: FindingCode::BadMetadata,
-                message: reason,
-            }),
+            Err(CampaignError::Damaged { file, reason }) => {
+                summary.findings.push(Finding::new(&file, FindingCode::BadMetadata, reason));
+            }
             Err(error) => return Err(error.into()),
         }
         summary.updated = summary.updated.or(summary.created);
@@ -303,7 +299,7 @@ fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
     let dir = campaigns_dir();
     let mut findings = Vec::new();
     let mut note = |code: FindingCode, message: String| {
-        findings.push(Finding { file: dir.clone(), line: None, offset: None, code, message });
+        findings.push(Finding::new(&dir, code, message));
     };
     match store.list(&dir) {
         Ok(listing) => {

@@ -84,8 +84,9 @@ impl Campaign {
     }
 
     fn finding(&self, row: &TurnRow, code: FindingCode, message: String) -> Finding {
-        let file = self.file(CampaignFile::Log);
-        Finding { file, line: row.line, offset: Some(row.offset), code, message }
+        Finding::new(&self.file(CampaignFile::Log), code, message)
+            .at_line(row.line)
+            .at_offset(row.offset)
     }
 
     fn revert_to(&self, turn: u64) -> Result<RevertedState, CampaignError> {
@@ -130,9 +131,9 @@ impl Campaign {
     }
 
     pub(crate) fn bad_change(&self, change: &ChangeRecord, error: &DeltaError) -> Finding {
-        let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
         let message = format!("a change cannot be reverted: {error}");
-        Finding { file, line: None, offset, code: FindingCode::BadChange, message }
+        Finding::new(&self.file(CampaignFile::Deltas), FindingCode::BadChange, message)
+            .at_offset(change.span.0)
     }
 
     /// Returns the differences between two turns, by path.

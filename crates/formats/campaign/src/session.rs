@@ -95,7 +95,7 @@ impl Campaign {
         let file = CampaignFile::Campaign.in_dir(&dir);
         let mut findings = Vec::new();
         let mut note = |code: FindingCode, message: String| {
-            findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
+            findings.push(Finding::new(&file, code, message));
         };
         let stored = match read_optional(&store, &file)? {
             Some(bytes) => match CampaignDocument::parse(&file, &bytes) {
@@ -116,9 +116,12 @@ impl Campaign {
         let row = campaign.last_row()?.map_or(0, |row| row.turn);
         campaign.turn = row.max(campaign.last_changed_turn()?);
         if row < campaign.turn {
-            let (file, code) = (campaign.file(CampaignFile::Log), FindingCode::MissingTurns);
             let message = missing_rows_message(row + 1, campaign.turn);
-            campaign.findings.push(Finding { file, line: None, offset: None, code, message });
+            campaign.findings.push(Finding::new(
+                &campaign.file(CampaignFile::Log),
+                FindingCode::MissingTurns,
+                message,
+            ));
         }
         Ok(campaign)
     }

@@ -130,8 +130,7 @@ struct ChatChecker<'l> {
 
 impl ChatChecker<'_> {
     fn note(&mut self, offset: Option<u64>, code: FindingCode, message: String) {
-        let file = self.log.files.document.clone();
-        self.findings.push(Finding { file, line: None, offset, code, message });
+        self.findings.push(Finding::new(&self.log.files.document, code, message).at_offset(offset));
     }
 
     /// Checks the members of the document outside of the long lists.
@@ -356,8 +355,7 @@ impl ChatChecker<'_> {
         if !self.log.indexed && DocumentBytes::open(&self.log.store, index)?.is_some() {
             let message =
                 "belongs to another document; it is rebuilt on the next change".to_owned();
-            let (file, code) = (index.clone(), FindingCode::StaleIndex);
-            self.findings.push(Finding { file, line: None, offset: None, code, message });
+            self.findings.push(Finding::new(index, FindingCode::StaleIndex, message));
         }
         Ok(())
     }

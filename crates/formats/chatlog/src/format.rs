@@ -89,8 +89,7 @@ struct ChatFinder<'s> {
 
 impl ChatFinder<'_> {
     fn note(&mut self, dir: &FilePath, code: FindingCode, message: String) {
-        let file = dir.clone();
-        self.found.findings.push(Finding { file, line: None, offset: None, code, message });
+        self.found.findings.push(Finding::new(dir, code, message));
     }
 
     /// Examines the files of a directory; returns its subdirectories.
@@ -201,9 +200,8 @@ impl SessionFormat for ChatFormat {
         summary.updated = summary.updated.or_else(modified).or(summary.created);
         summary.parent = text(&["metadata", "lineage", "parent"]);
         if text(&["type"]).as_deref() != Some("chat-log") {
-            let (file, code) = (place.path.clone(), FindingCode::BadDocument);
             let message = "does not declare the type \"chat-log\"".to_owned();
-            summary.findings.push(Finding { file, line: None, offset: None, code, message });
+            summary.findings.push(Finding::new(&place.path, FindingCode::BadDocument, message));
         }
         Ok(summary)
     }

@@ -272,13 +272,15 @@ impl JournalOverlay {
                     self.note(op, span, time);
                 }
             }
-            Err(reason) => self.findings.push(Finding {
-                file: file.clone(),
-                line: record.line,
-                offset: Some(record.offset),
-                code: FindingCode::BadRecord,
-                message: format!("invalid journal line: {reason}"),
-            }),
+            Err(reason) => self.findings.push(
+                Finding::new(
+                    file,
+                    FindingCode::BadRecord,
+                    format!("invalid journal line: {reason}"),
+                )
+                .at_line(record.line)
+                .at_offset(record.offset),
+            ),
         }
     }
 
@@ -292,14 +294,11 @@ impl JournalOverlay {
         let JournalOp::Message { place, value } = op else { return Some(op) };
         let sum = checksum(&[record.text().unwrap_or_default().as_bytes()]);
         let mut note = |message: String| {
-            let (file, line, offset) = (file.clone(), record.line, Some(record.offset));
-            self.findings.push(Finding {
-                file,
-                line,
-                offset,
-                code: FindingCode::DuplicateId,
-                message,
-            });
+            self.findings.push(
+                Finding::new(file, FindingCode::DuplicateId, message)
+                    .at_line(record.line)
+                    .at_offset(record.offset),
+            );
         };
         let place = match self.sums.get(&place) {
             None => place,
@@ -319,13 +318,15 @@ impl JournalOverlay {
     fn begin(&mut self, file: &FilePath, record: &JsonlRecord, tree: &JsonTree) {
         let version = tree.text_at(&["journal"]).unwrap_or_default();
         if version != VERSION {
-            self.findings.push(Finding {
-                file: file.clone(),
-                line: record.line,
-                offset: Some(record.offset),
-                code: FindingCode::NewerVersion,
-                message: format!("unsupported journal version {version}"),
-            });
+            self.findings.push(
+                Finding::new(
+                    file,
+                    FindingCode::NewerVersion,
+                    format!("unsupported journal version {version}"),
+                )
+                .at_line(record.line)
+                .at_offset(record.offset),
+            );
         }
         self.base = JournalBase::parse(tree);
     }

@@ -170,13 +170,11 @@ impl ChatLog {
         for edit in &overlay.head {
             if let Err(error) = apply(head, edit) {
                 *unplaced += 1;
-                findings.push(Finding {
-                    file: files.journal.clone(),
-                    line: None,
-                    offset: None,
-                    code: FindingCode::BadChange,
-                    message: format!("a change cannot be applied to the document: {error}"),
-                });
+                findings.push(Finding::new(
+                    &files.journal,
+                    FindingCode::BadChange,
+                    format!("a change cannot be applied to the document: {error}"),
+                ));
             }
         }
         Ok(())

@@ -70,7 +70,7 @@ impl LostDocument {
             None => "its messages are missing".to_owned(),
         };
         let message = format!("{what}; {had}; the messages in the journal are available");
-        Finding { file: files.document.clone(), line: None, offset: None, code, message }
+        Finding::new(&files.document, code, message)
     }
 
     /// The error for changes that need the document.

@@ -54,8 +54,7 @@ pub fn plan_repair(store: &Arc<dyn Store>, path: &FilePath) -> Result<RepairRepo
 }
 
 fn bad_document(files: &ChatPaths, message: String) -> Finding {
-    let (file, code) = (files.document.clone(), FindingCode::BadDocument);
-    Finding { file, line: None, offset: None, code, message }
+    Finding::new(&files.document, FindingCode::BadDocument, message)
 }
 
 /// Whether a repair fixes a finding.

@@ -13,7 +13,6 @@ use super::paths::tool_file;
 use super::survey::ListKind;
 use super::tags::{TagAction, ToolTag};
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError};
 use everturn_value::document::Document;
 use everturn_value::tree::{JsonTree, ValueKind};
@@ -73,10 +72,6 @@ pub(crate) fn carry_out(
     Ok(ComponentOutcome { value, fired, odd })
 }
 
-fn note(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
-}
-
 /// The tools that a chat log names, with their definitions: from the chat log itself, or from `tools/<id>.json`.
 pub(crate) fn tools_of(log: &ChatLog, findings: &mut Vec<Finding>) -> Result<Vec<Tool>, ChatError> {
     let head = log.head();
@@ -130,7 +125,7 @@ fn definition(
             Ok(Some(JsonTree::from_trusted(text.into(), 0..end)))
         }
         Err(error) => {
-            findings.push(note(&file, FindingCode::BadDocument, error.to_string()));
+            findings.push(Finding::new(&file, FindingCode::BadDocument, error.to_string()));
             Ok(None)
         }
     }

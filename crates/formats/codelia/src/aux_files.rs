@@ -24,27 +24,23 @@ pub(super) fn check_aux_files(home: &CodeliaHome, findings: &mut Vec<Finding>) {
     for (names, part, kind) in DOCUMENTS {
         let file = join_names(&home.files.base, names);
         if let Some(message) = document(home, &file, part, *kind) {
-            findings.push(about(&file, FindingCode::BadDocument, message));
+            findings.push(Finding::new(&file, FindingCode::BadDocument, message));
         }
     }
     tasks(home, findings);
     let file = join_names(&home.files.base, &[ProjectPolicies::FILE]);
     if let Err(CodeliaError::Damaged { reason, .. }) = ProjectPolicies::read_at(&home.store, &file)
     {
-        findings.push(about(&file, FindingCode::BadSetting, reason));
+        findings.push(Finding::new(&file, FindingCode::BadSetting, reason));
     }
     secrets(home, &super::AUTH, findings);
     secrets(home, &super::MCP_AUTH, findings);
     let file = join_names(&home.files.base, &["config.json"]);
     if let Ok(Some(bytes)) = read_optional(&home.store, &file) {
         for problem in Config::find_problems(&super::SCHEMA, &bytes) {
-            findings.push(about(&file, FindingCode::BadSetting, problem));
+            findings.push(Finding::new(&file, FindingCode::BadSetting, problem));
         }
     }
-}
-
-fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
 /// Parses a document; unreadable documents are reported elsewhere.
@@ -74,7 +70,7 @@ fn tasks(home: &CodeliaHome, findings: &mut Vec<Finding>) {
         let Some(task) = tree(home, &file) else { continue };
         match task.string_at(&["task_id"]).or_else(|| task.string_at(&["id"])) {
             None => {
-                findings.push(about(
+                findings.push(Finding::new(
                     &file,
                     FindingCode::BadDocument,
                     "it has no task_id".to_owned(),
@@ -82,7 +78,7 @@ fn tasks(home: &CodeliaHome, findings: &mut Vec<Finding>) {
             }
             Some(id) if encoded(&id) != name => {
                 let message = format!("its id is {id:?}, but its file name is {name}");
-                findings.push(about(&file, FindingCode::WrongPlace, message));
+                findings.push(Finding::new(&file, FindingCode::WrongPlace, message));
             }
             Some(_) => {}
         }
@@ -109,7 +105,7 @@ fn secrets(home: &CodeliaHome, shape: &VaultFormat, findings: &mut Vec<Finding>)
     let vault = Vault::at(std::sync::Arc::clone(&home.store), *shape, file.clone());
     // Whether others can read it is checked for every file with secrets.
     if let Err(everturn_secrets::vault::SecretsError::Damaged { reason, .. }) = vault.list() {
-        findings.push(about(&file, FindingCode::BadSetting, reason));
+        findings.push(Finding::new(&file, FindingCode::BadSetting, reason));
     }
 }
 

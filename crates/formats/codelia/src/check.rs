@@ -62,7 +62,7 @@ pub fn check_home(
             Err(CodeliaError::Damaged { file, reason }) => {
                 let bytes = read_optional(store, &file).ok().flatten().unwrap_or_default();
                 if Document::parse(&bytes).is_ok() {
-                    checked.findings.push(about(&file, FindingCode::BadDocument, reason));
+                    checked.findings.push(Finding::new(&file, FindingCode::BadDocument, reason));
                 }
             }
             Err(error) => checked.findings.push(unreadable(&session.log, &error)),
@@ -90,9 +90,11 @@ fn check_runs(home: &CodeliaHome, watch: &mut dyn FindingSink, checked: &mut Hom
                 Some("header") if stored.number > 1 => "a second header".to_owned(),
                 Some(_) => continue,
             };
-            let (line, offset) = (stored.line, Some(stored.offset));
-            let (file, code) = (path.clone(), FindingCode::BadRecord);
-            checked.findings.push(Finding { file, line, offset, code, message });
+            checked.findings.push(
+                Finding::new(&path, FindingCode::BadRecord, message)
+                    .at_line(stored.line)
+                    .at_offset(stored.offset),
+            );
         }
         checked.records += records.read_so_far();
         checked.findings.append(&mut records.findings);
@@ -129,10 +131,6 @@ fn frozen(home: &CodeliaHome, session: &Session) -> Result<CodeliaHome, CodeliaE
     Ok(CodeliaHome::at(store, home.files.base.clone()))
 }
 
-fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
-}
-
 /// Checks one session; returns the number of its messages, and the findings.
 pub(super) fn check_session(
     home: &CodeliaHome,
@@ -154,12 +152,12 @@ pub(super) fn check_session(
     match &session.row {
         None if session.has_log => {
             let message = format!("does not list the session {}", session.id);
-            findings.push(about(&database, FindingCode::StaleIndex, message));
+            findings.push(Finding::new(&database, FindingCode::StaleIndex, message));
         }
         Some(row) if session.lacks_log() => {
             let count = row.message_count.unwrap_or(0);
             let message = format!("is missing, but the index lists {count} messages");
-            findings.push(about(&session.log, FindingCode::MissingFile, message));
+            findings.push(Finding::new(&session.log, FindingCode::MissingFile, message));
         }
         // A writer updates the index after it has committed.
         Some(row)
@@ -170,7 +168,7 @@ pub(super) fn check_session(
                 row.message_count.map_or_else(|| "nothing".to_owned(), |count| count.to_string());
             let message =
                 format!("records {says} as the message count of {}, which has {count}", session.id);
-            findings.push(about(&database, FindingCode::StaleIndex, message));
+            findings.push(Finding::new(&database, FindingCode::StaleIndex, message));
         }
         _ => {}
     }
@@ -189,11 +187,11 @@ fn lineage(
         Ok(Some(parent)) if others.iter().any(|other| other.as_str() == parent) => None,
         Ok(Some(parent)) => {
             let message = format!("the parent session {parent:?} does not exist");
-            Some(about(&file, FindingCode::MissingParent, message))
+            Some(Finding::new(&file, FindingCode::MissingParent, message))
         }
         Ok(None) if home.store.stat(&file)?.is_some() => {
             let message = "it does not name the parent session".to_owned();
-            Some(about(&file, FindingCode::BadMetadata, message))
+            Some(Finding::new(&file, FindingCode::BadMetadata, message))
         }
         // A file that is not JSON is reported elsewhere.
         Ok(None) | Err(CodeliaError::Damaged { .. }) => None,
@@ -220,8 +218,11 @@ fn check_log(
     for stored in &mut messages {
         let stored = stored?;
         let mut note = |code: FindingCode, message: String| {
-            let (file, line, offset) = (session.log.clone(), stored.line, Some(stored.offset));
-            findings.push(Finding { file, line, offset, code, message });
+            findings.push(
+                Finding::new(&session.log, code, message)
+                    .at_line(stored.line)
+                    .at_offset(stored.offset),
+            );
         };
         if let Some(what) = defect(&stored.message) {
             note(FindingCode::BadRecord, format!("message {}: {what}", stored.number));
@@ -253,16 +254,19 @@ fn check_log(
     findings.append(&mut messages.findings);
     // A missing role is a bad record.
     for (role, seen) in unknown_roles.into_iter().filter(|(role, _)| !role.is_empty()) {
-        let (file, line, offset) = (session.log.clone(), seen.line, Some(seen.offset));
         let message = match seen.messages {
             1 => format!("a message has the unknown role {role:?}"),
             count => format!("{count} messages have the unknown role {role:?}"),
         };
-        findings.push(Finding { file, line, offset, code: FindingCode::UnknownRole, message });
+        findings.push(
+            Finding::new(&session.log, FindingCode::UnknownRole, message)
+                .at_line(seen.line)
+                .at_offset(seen.offset),
+        );
     }
     for (id, number) in open {
         let message = format!("the call {id:?} of message {number} has no result");
-        findings.push(about(&session.log, FindingCode::OrphanCall, message));
+        findings.push(Finding::new(&session.log, FindingCode::OrphanCall, message));
     }
     Ok(messages.read_so_far())
 }

@@ -157,5 +157,5 @@ pub(super) fn unreadable(file: &FilePath, error: &CodeliaError) -> Finding {
         _ => FindingCode::Unreadable,
     };
     let message = format!("cannot be read: {}", error_chain(error));
-    Finding { file: file.clone(), line: None, offset: None, code, message }
+    Finding::new(file, code, message)
 }

@@ -95,8 +95,7 @@ impl CodeliaHome {
         if session.lacks_log() {
             summary.turns = Some(0);
             let message = "is missing, but the index lists messages of it".to_owned();
-            let (file, code) = (session.log.clone(), FindingCode::MissingFile);
-            summary.findings.push(Finding { file, line: None, offset: None, code, message });
+            summary.findings.push(Finding::new(&session.log, FindingCode::MissingFile, message));
         }
         if session.is_unsaved {
             let history = SessionHistory::read_runs(self, &session.id)?;

@@ -147,19 +147,17 @@ impl CodeliaHome {
 
     /// The finding for an unusable index.
     pub(super) fn unusable(&self, error: &IndexError) -> Finding {
-        Finding {
-            file: self.files.database(),
-            line: None,
-            offset: None,
-            code: FindingCode::BadIndex,
-            message: format!("cannot be used; the logs are read instead: {}", error_chain(error)),
-        }
+        Finding::new(
+            &self.files.database(),
+            FindingCode::BadIndex,
+            format!("cannot be used; the logs are read instead: {}", error_chain(error)),
+        )
     }
 
     /// Lists a directory; a missing one is empty, and an unreadable one makes a finding.
     pub(super) fn listing(&self, dir: &FilePath, findings: &mut Vec<Finding>) -> DirListing {
         let mut note = |code: FindingCode, message: String| {
-            findings.push(Finding { file: dir.clone(), line: None, offset: None, code, message });
+            findings.push(Finding::new(dir, code, message));
         };
         match self.store.list(dir) {
             Ok(listing) => {

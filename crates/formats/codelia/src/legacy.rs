@@ -34,7 +34,7 @@ impl LegacySession {
         }
         let mut findings = document.findings(&file);
         let mut note = |code: FindingCode, message: String| {
-            findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
+            findings.push(Finding::new(&file, code, message));
         };
         let mut messages = Vec::new();
         match tree.value_at(&["messages"]) {

@@ -101,13 +101,7 @@ fn examine_session(
 }
 
 fn damaged(file: &FilePath, message: String) -> Finding {
-    Finding {
-        file: file.clone(),
-        line: None,
-        offset: None,
-        code: FindingCode::BadDocument,
-        message,
-    }
+    Finding::new(file, FindingCode::BadDocument, message)
 }
 
 /// Converts a session of the old form to a log. A damaged document yields its intact messages and is moved away; beside

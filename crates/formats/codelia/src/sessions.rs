@@ -81,13 +81,11 @@ impl CodeliaHome {
             }
             match id_in(&entry.name, end) {
                 Some(Ok(id)) => note(id),
-                Some(Err(reason)) => findings.push(Finding {
-                    file: dir.join(&entry.name),
-                    line: None,
-                    offset: None,
-                    code: FindingCode::BadName,
-                    message: format!("is ignored: {reason}"),
-                }),
+                Some(Err(reason)) => findings.push(Finding::new(
+                    &dir.join(&entry.name),
+                    FindingCode::BadName,
+                    format!("is ignored: {reason}"),
+                )),
                 None => {}
             }
         }
@@ -122,13 +120,11 @@ impl CodeliaHome {
             match known {
                 Ok((id, there)) if !there.log && !there.legacy && self.is_trashed(&id) => {}
                 Ok((id, there)) => add(id, there, Some(row)),
-                Err(reason) => findings.push(Finding {
-                    file: self.files.database(),
-                    line: None,
-                    offset: None,
-                    code: FindingCode::BadName,
-                    message: format!("has a row {:?}, which is ignored: {reason}", row.session_id),
-                }),
+                Err(reason) => findings.push(Finding::new(
+                    &self.files.database(),
+                    FindingCode::BadName,
+                    format!("has a row {:?}, which is ignored: {reason}", row.session_id),
+                )),
             }
         }
         let mut others: Vec<(SessionId, FoundFiles)> = found.into_iter().collect();

@@ -186,13 +186,7 @@ impl Goose {
         let database = GooseDatabase::open(store, file)?;
         let mut surveyor = Surveyor::of_file(file);
         let mut talk = GooseConversation::default();
-        let finding = |code, message| Finding {
-            file: place.path.clone(),
-            line: None,
-            offset: None,
-            code,
-            message,
-        };
+        let finding = |code, message| Finding::new(&place.path, code, message);
         let id = if place.id == NAMELESS { "" } else { &place.id };
         match database.session_row(id)? {
             Some(row) => {

@@ -8,7 +8,6 @@ use super::survey::{ScannedRecord, Surveyor};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::json::{ContainerEntries, entries, key_matches};
 use everturn_json::jsonl::LARGEST_TEXT;
-use everturn_json::names::FilePath;
 use everturn_session::format::SessionError;
 use everturn_store::{Store, StoreError};
 use everturn_value::tree::JsonTree;
@@ -17,10 +16,6 @@ use everturn_value::tree::JsonTree;
 pub(super) struct JsonFile {
     text: String,
     file: u32,
-}
-
-fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
 impl JsonFile {
@@ -34,25 +29,25 @@ impl JsonFile {
         let stat = store.stat(&path)?.ok_or_else(|| StoreError::Missing { path: path.clone() })?;
         if stat.len > LARGEST_TEXT {
             let message = format!("a document of {} bytes is too long to display", stat.len);
-            surveyor.quarantine(finding(&path, FindingCode::TooLarge, message));
+            surveyor.quarantine(Finding::new(&path, FindingCode::TooLarge, message));
             return Ok(None);
         }
         let bytes = store.read(&path, 0..u64::MAX)?;
         if bytes.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0) {
             let message = "the file is empty".to_owned();
-            surveyor.quarantine(finding(&path, FindingCode::EmptyDocument, message));
+            surveyor.quarantine(Finding::new(&path, FindingCode::EmptyDocument, message));
             return Ok(None);
         }
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
-                surveyor.quarantine(finding(&path, FindingCode::NotUtf8, error.to_string()));
+                surveyor.quarantine(Finding::new(&path, FindingCode::NotUtf8, error.to_string()));
                 return Ok(None);
             }
         };
         let start = text.len() - text.trim_start_matches('\u{feff}').len();
         if let Err(bad) = JsonTree::parse(text.get(start..).unwrap_or_default()) {
-            surveyor.quarantine(finding(
+            surveyor.quarantine(Finding::new(
                 &path,
                 FindingCode::BadDocument,
                 format!("not JSON: {bad}"),

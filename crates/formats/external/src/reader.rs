@@ -10,10 +10,11 @@ use super::record::{EntryDraft, RecordNode};
 use super::survey::{Survey, line_name, title};
 use super::thread_tree::{LineKind, ThreadLine};
 use everturn_json::finding::Finding;
-use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
-use everturn_session::model::{
-    Entry, RecordCounts, SessionBranch, SessionState, SessionUsage, StateChange,
+use everturn_session::format::{
+    BranchedSession, ReaderAbilities, RecordReport, RecordStream, SessionError, SessionReader,
+    UsageRecords,
 };
+use everturn_session::model::{Entry, RecordCounts, SessionBranch, SessionUsage};
 use everturn_store::Store;
 use everturn_value::tree::JsonTree;
 
@@ -106,24 +107,16 @@ pub(super) fn record_id<F: ProgramFormat>(format: &F, tree: &JsonTree, number: u
 }
 
 impl<F: ProgramFormat> SessionReader for ExternalReader<F> {
+    fn format_name(&self) -> &'static str {
+        F::NAME
+    }
+
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         Ok(0..=self.last_turn())
     }
 
     fn findings(&self) -> Vec<Finding> {
         self.survey.findings.clone()
-    }
-
-    fn warnings(&self) -> Vec<Finding> {
-        self.survey.warnings.clone()
-    }
-
-    fn record_counts(&self) -> Option<RecordCounts> {
-        Some(self.survey.counts)
-    }
-
-    fn usage(&self) -> Option<SessionUsage> {
-        self.survey.usage.clone()
     }
 
     fn entries(
@@ -143,18 +136,17 @@ impl<F: ProgramFormat> SessionReader for ExternalReader<F> {
         }))
     }
 
-    fn changes(
-        &self,
-        _turns: RangeInclusive<u64>,
-    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
-        Ok(Box::new(EmptyChanges))
+    fn abilities(&self) -> ReaderAbilities<'_> {
+        ReaderAbilities {
+            branches: Some(self),
+            usage: Some(self),
+            records: Some(self),
+            ..ReaderAbilities::default()
+        }
     }
+}
 
-    fn state(&self, _turn: Option<u64>) -> Result<SessionState, SessionError> {
-        let what = "states: they only store messages";
-        Err(SessionError::Unsupported { layout: F::NAME, what })
-    }
-
+impl<F: ProgramFormat> BranchedSession for ExternalReader<F> {
     fn branches(&self) -> Result<Vec<SessionBranch>, SessionError> {
         let mut fetch = self.fetch()?;
         let mut branches = Vec::new();
@@ -184,10 +176,7 @@ impl<F: ProgramFormat> SessionReader for ExternalReader<F> {
                 let what = format!("{branch:?} is a prefix of several branches");
                 return Err(SessionError::request(what));
             }
-            (None, None, _) => {
-                let what = format!("there is no branch {branch:?} in the session");
-                return Err(SessionError::request(what));
-            }
+            (None, None, _) => return Err(SessionError::no_branch(branch)),
         };
         Ok(Box::new(ExternalReader {
             format: self.format,
@@ -195,6 +184,22 @@ impl<F: ProgramFormat> SessionReader for ExternalReader<F> {
             survey: Arc::clone(&self.survey),
             line: found,
         }))
+    }
+}
+
+impl<F: ProgramFormat> UsageRecords for ExternalReader<F> {
+    fn usage(&self) -> Option<SessionUsage> {
+        self.survey.usage.clone()
+    }
+}
+
+impl<F: ProgramFormat> RecordReport for ExternalReader<F> {
+    fn warnings(&self) -> Vec<Finding> {
+        self.survey.warnings.clone()
+    }
+
+    fn record_counts(&self) -> RecordCounts {
+        self.survey.counts
     }
 }
 

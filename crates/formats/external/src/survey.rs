@@ -136,10 +136,8 @@ impl Surveyor {
     ) {
         let glued = std::mem::take(&mut self.is_glued);
         let (line, offset) = (record.line, record.offset);
-        let refused = |code, message| {
-            let (file, offset) = (path.clone(), Some(offset));
-            Finding { file, line, offset, code, message }
-        };
+        let refused =
+            |code, message| Finding::new(path, code, message).at_line(line).at_offset(offset);
         let Some(text) = record.text() else {
             let message = format!("a record of {} bytes is too long to display", record.length);
             return self.quarantine(refused(FindingCode::TooLarge, message));
@@ -177,11 +175,11 @@ impl Surveyor {
 
     fn finding(&self, node: u32, code: FindingCode, message: String) -> Finding {
         let node = self.survey.nodes.get(node as usize);
+        let line = node.and_then(|node| node.line).map(u64::from);
         let file = node.and_then(|node| self.survey.files.get(node.at.file as usize));
         let file = file.or(self.survey.files.first()).cloned().unwrap_or_default();
-        let line = node.and_then(|node| node.line).map(u64::from);
         let offset = node.map(|node| node.at.offset).filter(|_| line.is_some());
-        Finding { file, line, offset, code, message }
+        Finding::new(&file, code, message).at_line(line).at_offset(offset)
     }
 
     /// The number of the next record.

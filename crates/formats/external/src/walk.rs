@@ -19,10 +19,6 @@ pub(super) struct WalkResult {
     pub(super) findings: Vec<Finding>,
 }
 
-fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
-}
-
 /// Directories that hold no sessions but much else.
 fn is_passed_over(name: &str) -> bool {
     matches!(name, OWN_DIR | ".git" | "node_modules" | "target" | "backups" | "thumbnails")
@@ -48,7 +44,7 @@ pub(super) fn find_files(
         seen += 1;
         if seen > MOST_DIRS {
             let message = "too many directories; name the directory that contains the sessions";
-            walked.findings.push(finding(&dir, FindingCode::Unreadable, message.to_owned()));
+            walked.findings.push(Finding::new(&dir, FindingCode::Unreadable, message.to_owned()));
             break;
         }
         let listing = match store.list(&dir) {
@@ -59,7 +55,7 @@ pub(super) fn find_files(
             Err(error) => {
                 let message =
                     format!("cannot be read: {}", everturn_session::format::error_chain(&error));
-                walked.findings.push(finding(&dir, FindingCode::Unreadable, message));
+                walked.findings.push(Finding::new(&dir, FindingCode::Unreadable, message));
                 continue;
             }
         };
@@ -81,7 +77,7 @@ pub(super) fn find_files(
                 FileKind::LinkOutside if is_in(&path, homes) => {
                     let message = "is a link that points outside the root, and is ignored; add its target with: \
                                    everturn sources add PATH";
-                    walked.findings.push(finding(
+                    walked.findings.push(Finding::new(
                         &path,
                         FindingCode::LinkOutside,
                         message.to_owned(),

@@ -100,8 +100,7 @@ fn check_blocked_directories(
         if stat.kind == FileKind::File {
             let message =
                 "it is not a directory, although the session stores files in it".to_owned();
-            let (line, offset, code) = (None, None, FindingCode::Unreadable);
-            let finding = Finding { file, line, offset, code, message };
+            let finding = Finding::new(&file, FindingCode::Unreadable, message);
             looked.checked.count(&finding);
             watch.finding(finding);
         }
@@ -123,8 +122,7 @@ pub fn check_archive(store: &Arc<dyn Store>, file: &FilePath) -> Option<Vec<Find
         Ok(_) => "it contains no files".to_owned(),
         Err(error) => error.to_string(),
     };
-    let (file, line, offset, code) = (file.clone(), None, None, FindingCode::Unreadable);
-    Some(vec![Finding { file, line, offset, code, message }])
+    Some(vec![Finding::new(file, FindingCode::Unreadable, message)])
 }
 
 /// Opens a session for checking, whatever its name.

@@ -106,7 +106,7 @@ impl SessionFormat for GameFormat {
                 }
             }
             Err(message) => {
-                summary.findings.push(finding(&file, FindingCode::BadMetadata, message));
+                summary.findings.push(Finding::new(&file, FindingCode::BadMetadata, message));
             }
         }
         if summary.turns.is_none() {
@@ -297,13 +297,13 @@ fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
             Err(StoreError::Missing { .. }) => continue,
             Err(error) => {
                 let message = format!("cannot be read: {}", error_chain(&error));
-                found.findings.push(finding(&dir, FindingCode::Unreadable, message));
+                found.findings.push(Finding::new(&dir, FindingCode::Unreadable, message));
                 continue;
             }
         };
         for (name, reason) in listing.refused {
             let message = format!("contains {name:?}, which is ignored: {reason}");
-            found.findings.push(finding(&dir, FindingCode::BadName, message));
+            found.findings.push(Finding::new(&dir, FindingCode::BadName, message));
         }
         let dirs = listing.entries.iter().filter(|entry| entry.kind == disk::FileKind::Dir);
         for entry in dirs {
@@ -312,7 +312,7 @@ fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
                 Ok(id) => found.sessions.push(SessionRef { id: id.to_string(), path }),
                 Err(reason) => {
                     let message = format!("is ignored: {reason}");
-                    found.findings.push(finding(&path, FindingCode::BadName, message));
+                    found.findings.push(Finding::new(&path, FindingCode::BadName, message));
                 }
             }
         }
@@ -334,10 +334,6 @@ fn archived(store: &Arc<dyn Store>) -> Result<Vec<SessionRef>, SessionError> {
         Some(SessionRef { id: id.to_string(), path })
     };
     Ok(list_dir(store, &dir)?.into_iter().filter_map(place).collect())
-}
-
-fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
 /// Returns the status of a session, which is the name of its parent directory.

@@ -98,11 +98,7 @@ impl Session {
                 Ok(snapshot) if self.has_checksums(snapshot.turn) && !snapshot.summed => {
                     let message =
                         "it has no checksums, and is used only if there is no other snapshot";
-                    findings.push(unusable_file(
-                        path,
-                        FindingCode::BadSnapshot,
-                        message.to_owned(),
-                    ));
+                    findings.push(Finding::new(path, FindingCode::BadSnapshot, message.to_owned()));
                     plain.get_or_insert(snapshot);
                 }
                 Ok(snapshot) => return self.after(snapshot, turn, findings).map(Some),
@@ -184,12 +180,12 @@ impl Session {
             return Err(GameError::damaged(path, "its name is not a snapshot name"));
         };
         let bytes = self.store.read(path, 0..u64::MAX)?;
-        Ok(snapshot::read(file, bytes).map_err(|reason| Finding {
-            file: path.clone(),
-            line: None,
-            offset: None,
-            code: FindingCode::BadSnapshot,
-            message: format!("the snapshot cannot be used: {reason}"),
+        Ok(snapshot::read(file, bytes).map_err(|reason| {
+            Finding::new(
+                path,
+                FindingCode::BadSnapshot,
+                format!("the snapshot cannot be used: {reason}"),
+            )
         }))
     }
 
@@ -301,18 +297,14 @@ impl Session {
     }
 }
 
-pub(crate) fn unusable_file(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
-}
-
 fn bad_change(file: &FilePath, line: &super::log::LogLine, error: &DeltaError) -> Finding {
-    Finding {
-        file: file.clone(),
-        line: Some(line.line),
-        offset: Some(line.offset),
-        code: FindingCode::BadChange,
-        message: format!("a change that cannot be applied to the state was skipped: {error}"),
-    }
+    Finding::new(
+        file,
+        FindingCode::BadChange,
+        format!("a change that cannot be applied to the state was skipped: {error}"),
+    )
+    .at_line(line.line)
+    .at_offset(line.offset)
 }
 
 impl GameState {

@@ -81,13 +81,15 @@ impl<R> RecordLog<R> {
     fn row(&self, line: LogLine) -> LogItem<R> {
         match (self.parse)(&line.slice) {
             Ok(row) => LogItem::Row(row, line),
-            Err(reason) => LogItem::Finding(Finding {
-                file: self.file.clone(),
-                line: Some(line.line),
-                offset: Some(line.offset),
-                code: FindingCode::BadRecord,
-                message: format!("invalid record: {reason}"),
-            }),
+            Err(reason) => LogItem::Finding(
+                Finding::new(
+                    &self.file,
+                    FindingCode::BadRecord,
+                    format!("invalid record: {reason}"),
+                )
+                .at_line(line.line)
+                .at_offset(line.offset),
+            ),
         }
     }
 
@@ -105,11 +107,10 @@ impl<R> RecordLog<R> {
                     let slice = TextSlice::new(Arc::clone(text), start..start + length);
                     self.row(LogLine { slice, line, offset: start as u64 })
                 }
-                ScanItem::Finding(finding) => LogItem::Finding(Finding {
-                    line: Some(line),
-                    offset: finding.offset.map(|offset| offset + span.start as u64),
-                    ..finding
-                }),
+                ScanItem::Finding(finding) => {
+                    let offset = finding.offset.map(|offset| offset + span.start as u64);
+                    LogItem::Finding(finding.at_line(line).at_offset(offset))
+                }
             };
             self.waiting.push_back(piece);
         }
@@ -168,9 +169,9 @@ impl<R> Iterator for RecordLog<R> {
             let (line, offset) = (record.line.unwrap_or_default(), record.offset);
             let Some(text) = record.text() else {
                 let message = format!("a record of {} bytes is too large", record.length);
-                let (file, code) = (self.file.clone(), FindingCode::BadRecord);
-                let finding =
-                    Finding { file, line: Some(line), offset: Some(offset), code, message };
+                let finding = Finding::new(&self.file, FindingCode::BadRecord, message)
+                    .at_line(line)
+                    .at_offset(offset);
                 return Some(Ok(LogItem::Finding(finding)));
             };
             if peek_turn(text).is_some_and(|turn| !self.wanted.contains(&turn)) {

@@ -62,13 +62,11 @@ impl Session {
             LogKind::Turns => "turns",
             LogKind::Deltas => "changes of turns",
         };
-        Finding {
-            file: file.path(log, &self.dir),
-            line: None,
-            offset: None,
-            code: FindingCode::MissingFile,
-            message: format!("the file with {what} {from} to {to} is missing"),
-        }
+        Finding::new(
+            &file.path(log, &self.dir),
+            FindingCode::MissingFile,
+            format!("the file with {what} {from} to {to} is missing"),
+        )
     }
 
     /// Returns the turns within `first..=last` that no file covers.

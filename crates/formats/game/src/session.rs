@@ -118,8 +118,7 @@ impl Session {
             Err(error) => return Err(error.into()),
         };
         let meta = meta.map_err(|message| {
-            let (line, offset, code) = (None, None, FindingCode::BadMetadata);
-            findings.push(Finding { file, line, offset, code, message });
+            findings.push(Finding::new(&file, FindingCode::BadMetadata, message));
         });
         let mut session = Session {
             store,

@@ -6,7 +6,7 @@
 
 use super::changes::ChangeRecord;
 use super::error::GameError;
-use super::history::{StateAt, unusable_file};
+use super::history::StateAt;
 use super::paths::{DocumentFile, scene_path};
 use super::scenes::scene_id_of;
 use super::session::{Session, StoredState};
@@ -64,14 +64,14 @@ fn from_touched_files(
         let noted = session.noted_states().unwrap_or(turn);
         let mut moment = from_files(session, noted, stored)?;
         let message = format!("{what}, and there is no other source of the state");
-        moment.findings.push(unusable_file(file, FindingCode::StateDiffers, message));
+        moment.findings.push(Finding::new(file, FindingCode::StateDiffers, message));
         return Ok(moment);
     };
     if shows_an_earlier_turn(session, &stored)? {
         // Another program has written it, and since then turns were added.
         return Ok(StateAt { turn, state, findings });
     }
-    findings.push(unusable_file(file, FindingCode::StateDiffers, format!("{what}; {INSTEAD}")));
+    findings.push(Finding::new(file, FindingCode::StateDiffers, format!("{what}; {INSTEAD}")));
     Ok(StateAt { turn, state, findings })
 }
 
@@ -113,7 +113,7 @@ fn from_undated_files(session: &Session, stored: GameState) -> Result<StateAt, G
         None => {
             let message = "there is no snapshot, and the changes do not show of which turn it is";
             let file = DocumentFile::World.in_dir(&session.dir);
-            findings.push(unusable_file(&file, FindingCode::StateDiffers, message.to_owned()));
+            findings.push(Finding::new(&file, FindingCode::StateDiffers, message.to_owned()));
             Ok(StateAt { turn, state: stored, findings })
         }
     }
@@ -127,11 +127,11 @@ fn without_files(session: &Session, error: GameError) -> Result<StateAt, GameErr
     findings.push(match &error {
         GameError::Store(StoreError::Missing { path }) => {
             let message = format!("the file is missing; {INSTEAD}");
-            unusable_file(path, FindingCode::MissingFile, message)
+            Finding::new(path, FindingCode::MissingFile, message)
         }
         GameError::Damaged { file, reason } => {
             let message = format!("it cannot be used: {reason}; {INSTEAD}");
-            unusable_file(file, FindingCode::StateDiffers, message)
+            Finding::new(file, FindingCode::StateDiffers, message)
         }
         _ => return Err(error),
     });

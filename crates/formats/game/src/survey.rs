@@ -252,8 +252,7 @@ impl Survey<'_> {
 
     /// Reports a finding about a file as a whole.
     fn note(&mut self, file: &FilePath, code: FindingCode, message: impl Into<String>) {
-        let (file, message) = (file.clone(), message.into());
-        self.report(Finding { file, line: None, offset: None, code, message });
+        self.report(Finding::new(file, code, message));
     }
 
     /// Reports a finding about a line.
@@ -305,6 +304,5 @@ fn at_line(
     code: FindingCode,
     message: impl Into<String>,
 ) -> Finding {
-    let (line, offset) = (Some(line.line), Some(line.offset));
-    Finding { file: file.clone(), line, offset, code, message: message.into() }
+    Finding::new(file, code, message).at_line(line.line).at_offset(line.offset)
 }

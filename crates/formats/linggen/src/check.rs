@@ -8,7 +8,7 @@ use super::error::LinggenError;
 use super::messages::finding;
 use super::missions::missions;
 use super::paths::{ProjectPart, SessionFile};
-use super::project::{about, read_project};
+use super::project::read_project;
 use super::runs::runs;
 use super::session::{Session, SessionLocation, SessionMeta};
 use everturn_json::finding::{Finding, FindingCode};
@@ -48,14 +48,14 @@ impl Session {
         findings.extend(marks::check_marks(&self.store, &self.place().dir, records)?);
         let meta = self.file(SessionFile::Meta);
         for what in self.meta().map(SessionMeta::lacks).unwrap_or_default() {
-            findings.push(about(&meta, FindingCode::BadMetadata, what));
+            findings.push(Finding::new(&meta, FindingCode::BadMetadata, what));
         }
         match self.lineage() {
             Ok(lineage) => {
                 findings.extend(lineage.and_then(|lineage| self.missing(&lineage.parent)));
             }
             Err(LinggenError::Damaged { file, reason }) => {
-                findings.push(about(&file, FindingCode::BadMetadata, reason));
+                findings.push(Finding::new(&file, FindingCode::BadMetadata, reason));
             }
             Err(error) => return Err(error),
         }
@@ -68,9 +68,9 @@ impl Session {
             .ok()
             .and_then(|parent| self.store.stat(&sessions.join(parent.as_name())).ok().flatten());
         let message = format!("its parent {parent} does not exist");
-        there
-            .is_none()
-            .then(|| about(&self.file(SessionFile::Lineage), FindingCode::MissingParent, message))
+        there.is_none().then(|| {
+            Finding::new(&self.file(SessionFile::Lineage), FindingCode::MissingParent, message)
+        })
     }
 }
 
@@ -116,7 +116,7 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
         Err(LinggenError::Damaged { file, reason }) => {
             // Documents that are not JSON are reported elsewhere.
             if super::document::JsonDocument::read(store, &file).is_ok() {
-                findings.push(about(&file, FindingCode::BadMetadata, reason));
+                findings.push(Finding::new(&file, FindingCode::BadMetadata, reason));
             }
             return Ok(findings);
         }
@@ -125,12 +125,12 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
     let info = ProjectPart::Info.of(dir);
     let Some(path) = &project.path else {
         let what = format!("the project of this directory is not known; {CLAIM}");
-        findings.push(about(&info, FindingCode::NoProject, what));
+        findings.push(Finding::new(&info, FindingCode::NoProject, what));
         return Ok(findings);
     };
     if !project.is_in_own_dir() {
         let what = format!("it names {path}, which belongs to another directory; {CLAIM}");
-        findings.push(about(&info, FindingCode::NoProject, what));
+        findings.push(Finding::new(&info, FindingCode::NoProject, what));
     }
     let said =
         super::document::JsonDocument::read(store, &info)?.and_then(|info| info.string("path"));
@@ -138,7 +138,7 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
     if let Some(said) = said.filter(is_other) {
         let message =
             format!("another program wrote {said:?} here, but the directory belongs to {path}");
-        findings.push(about(&info, FindingCode::WrongPlace, message));
+        findings.push(Finding::new(&info, FindingCode::WrongPlace, message));
     }
     let is_own = |repo: &str| {
         let repo = repo.trim_end_matches('/');
@@ -148,7 +148,7 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
         let repo = run.value.get("repo_path").and_then(|repo| repo.as_str()).unwrap_or_default();
         if !repo.is_empty() && !is_own(repo) {
             let message = format!("it belongs to {repo}, but the directory belongs to {path}");
-            findings.push(about(&run.file, FindingCode::WrongPlace, message));
+            findings.push(Finding::new(&run.file, FindingCode::WrongPlace, message));
         }
     }
     let unreadable = |finding: &Finding| finding.code != FindingCode::BadDocument;

@@ -13,7 +13,7 @@ use super::branch;
 use super::encoding::ProjectPath;
 use super::error::LinggenError;
 use super::paths::{SessionFile, session_time};
-use super::project::{about, open_project, read_project};
+use super::project::{open_project, read_project};
 use super::repair as fix;
 use super::session::{Session, SessionLocation, SessionMeta, last_change, sessions};
 use super::writer::{LinggenWriter, NewLinggenSession};
@@ -96,7 +96,7 @@ impl SessionFormat for LinggenFormat {
         let parent = match session.lineage() {
             Ok(lineage) => lineage.map(|lineage| lineage.parent),
             Err(LinggenError::Damaged { file, reason }) => {
-                findings.push(about(&file, FindingCode::BadMetadata, reason));
+                findings.push(Finding::new(&file, FindingCode::BadMetadata, reason));
                 None
             }
             Err(error) => return Err(error.into()),

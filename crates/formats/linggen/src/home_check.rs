@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::error::LinggenError;
-use super::project::about;
 use super::specs::{SpecDir, SpecKind, SpecSource, front_matter, specs};
 use super::toml_document::TomlDocument;
 use super::yaml::YamlDocument;
@@ -31,7 +30,7 @@ pub fn check_home_files(
     for file in files_in(store, &dir.join_static("config"), ".toml")? {
         let bytes = store.read(&file, 0..u64::MAX)?;
         if let Err(error) = TomlDocument::parse(&bytes) {
-            findings.push(about(&file, FindingCode::BadSetting, error.to_string()));
+            findings.push(Finding::new(&file, FindingCode::BadSetting, error.to_string()));
         }
     }
     for (kind, name) in [(SpecKind::Agent, "agents"), (SpecKind::Skill, "skills")] {
@@ -43,7 +42,7 @@ pub fn check_home_files(
     if let Some(bytes) = read_optional(store, &pid)?
         && String::from_utf8_lossy(&bytes).trim().parse::<u32>().is_err()
     {
-        findings.push(about(&pid, FindingCode::BadSetting, "it is not a number"));
+        findings.push(Finding::new(&pid, FindingCode::BadSetting, "it is not a number"));
     }
     let missions = dir.join_static("missions");
     let listing = match store.list(&missions) {
@@ -55,7 +54,7 @@ pub fn check_home_files(
         let Some(bytes) = read_optional(store, &file)? else { continue };
         let text = String::from_utf8_lossy(&bytes);
         if let Err(error) = YamlDocument::parse(front_matter(&text).0.unwrap_or_default()) {
-            findings.push(about(&file, FindingCode::BadMetadata, error.to_string()));
+            findings.push(Finding::new(&file, FindingCode::BadMetadata, error.to_string()));
         }
     }
     Ok(findings)

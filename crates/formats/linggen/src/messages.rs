@@ -256,6 +256,5 @@ pub(crate) fn count_records(
 
 /// The finding for a bad record.
 pub(crate) fn finding(file: &FilePath, row: &MessageRow, message: String) -> Finding {
-    let (line, offset) = (row.line, Some(row.offset));
-    Finding { file: file.clone(), line, offset, code: FindingCode::BadRecord, message }
+    Finding::new(file, FindingCode::BadRecord, message).at_line(row.line).at_offset(row.offset)
 }

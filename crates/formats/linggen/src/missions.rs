@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::document::JsonDocument;
 use super::error::LinggenError;
 use super::paths::{MissionName, ProjectPart};
-use super::project::about;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name};
 use everturn_store::{Durability, FileMode, Step, Store, StoreError};
@@ -119,7 +118,7 @@ fn read_all(
         match JsonDocument::read(store, &file) {
             Ok(stored) => all.extend(stored),
             Err(LinggenError::Damaged { file, reason }) => {
-                findings.push(about(&file, FindingCode::BadDocument, reason));
+                findings.push(Finding::new(&file, FindingCode::BadDocument, reason));
             }
             Err(error) => return Err(error),
         }
@@ -137,7 +136,7 @@ pub fn missions(
     found.missions = all.iter().map(mission).collect();
     for extra in found.missions.iter().filter(|mission| mission.active).skip(1) {
         let message = "a newer mission is also active; the newer one takes precedence";
-        found.findings.push(about(&extra.file, FindingCode::WrongMetadata, message));
+        found.findings.push(Finding::new(&extra.file, FindingCode::WrongMetadata, message));
     }
     Ok(found)
 }

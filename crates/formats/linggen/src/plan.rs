@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use super::error::LinggenError;
 use super::paths::{file_name, plans_dir};
-use super::project::about;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::disk::FileKind;
@@ -346,13 +345,13 @@ pub fn check_plans(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Finding
             continue;
         }
         let Ok(text) = String::from_utf8(store.read(&file, 0..u64::MAX)?) else {
-            findings.push(about(&file, FindingCode::NotUtf8, "it is not UTF-8"));
+            findings.push(Finding::new(&file, FindingCode::NotUtf8, "it is not UTF-8"));
             continue;
         };
         let plan = Plan::parse(&text);
         if plan.summary().is_none() && plan.items().is_empty() {
             let message = "it has neither the title nor the items of a plan";
-            findings.push(about(&file, FindingCode::BadDocument, message));
+            findings.push(Finding::new(&file, FindingCode::BadDocument, message));
         }
     }
     Ok(findings)

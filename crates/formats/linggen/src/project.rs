@@ -66,10 +66,6 @@ pub struct ProjectListing {
     pub findings: Vec<Finding>,
 }
 
-pub(crate) fn about(file: &FilePath, code: FindingCode, message: impl Into<String>) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message: message.into() }
-}
-
 /// The directories of all projects.
 pub(crate) fn project_dirs(
     store: &Arc<dyn Store>,
@@ -90,7 +86,7 @@ pub(crate) fn dirs_in(
     };
     for (name, reason) in listing.refused {
         let message = format!("contains {name:?}, which is ignored: {reason}");
-        findings.push(about(dir, FindingCode::BadName, message));
+        findings.push(Finding::new(dir, FindingCode::BadName, message));
     }
     let mut dirs = Vec::with_capacity(listing.entries.len());
     for entry in listing.entries {
@@ -98,7 +94,11 @@ pub(crate) fn dirs_in(
             FileKind::Dir => dirs.push(dir.join(&entry.name)),
             FileKind::LinkOutside => {
                 let message = "is a link that points outside the home, and is ignored";
-                findings.push(about(&dir.join(&entry.name), FindingCode::LinkOutside, message));
+                findings.push(Finding::new(
+                    &dir.join(&entry.name),
+                    FindingCode::LinkOutside,
+                    message,
+                ));
             }
             _ => {}
         }
@@ -113,7 +113,7 @@ pub fn projects(store: &Arc<dyn Store>) -> Result<ProjectListing, LinggenError> 
         match read_project(store, &dir) {
             Ok(project) => found.projects.push(project),
             Err(LinggenError::Damaged { file, reason }) => {
-                found.findings.push(about(&file, FindingCode::BadMetadata, reason));
+                found.findings.push(Finding::new(&file, FindingCode::BadMetadata, reason));
                 found.projects.push(unnamed_project(dir));
             }
             Err(error) => return Err(error),
@@ -127,7 +127,7 @@ pub fn projects(store: &Arc<dyn Store>) -> Result<ProjectListing, LinggenError> 
     for (at, project) in found.projects.iter().enumerate() {
         if let Some(other) = twice(at, project) {
             let message = format!("{} claims the same project", other.dir);
-            findings.push(about(&project.dir, FindingCode::SessionTwice, message));
+            findings.push(Finding::new(&project.dir, FindingCode::SessionTwice, message));
         }
     }
     found.findings.append(&mut findings);

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::document::JsonDocument;
 use super::error::LinggenError;
 use super::paths::{ProjectPart, RunId, file_name};
-use super::project::about;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::{Durability, FileMode, Store, StoreError};
@@ -172,7 +171,7 @@ pub fn runs(
         match read_run(store, project, &id) {
             Ok(run) => runs.extend(run),
             Err(LinggenError::Damaged { file, reason }) => {
-                findings.push(about(&file, FindingCode::BadDocument, reason));
+                findings.push(Finding::new(&file, FindingCode::BadDocument, reason));
             }
             Err(error) => return Err(error),
         }

@@ -8,7 +8,7 @@ use super::document::JsonDocument;
 use super::error::LinggenError;
 use super::messages::MessageReader;
 use super::paths::SessionFile;
-use super::project::{about, dirs_in};
+use super::project::dirs_in;
 use super::session::SessionLocation;
 use super::specs::front_matter;
 use super::yaml::YamlDocument;
@@ -43,7 +43,7 @@ pub fn scheduled_missions(
         let fields = match YamlDocument::parse(yaml.unwrap_or_default()) {
             Ok(yaml) => yaml.values().clone(),
             Err(error) => {
-                findings.push(about(&file, FindingCode::BadMetadata, error.to_string()));
+                findings.push(Finding::new(&file, FindingCode::BadMetadata, error.to_string()));
                 Map::new()
             }
         };

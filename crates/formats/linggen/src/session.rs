@@ -11,7 +11,7 @@ use super::document::JsonDocument;
 use super::error::LinggenError;
 use super::messages::{MessageReader, MessageRow, USER};
 use super::paths::{ProjectPart, SessionFile, flat_sessions_dir, session_dir, session_time};
-use super::project::{about, dirs_in, project_dirs};
+use super::project::{dirs_in, project_dirs};
 use super::yaml::YamlDocument;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
@@ -63,7 +63,7 @@ pub fn sessions(
             Err(LinggenError::Store(error)) => {
                 let message =
                     format!("cannot be read: {}", everturn_session::format::error_chain(&error));
-                findings.push(about(&dir, FindingCode::Unreadable, message));
+                findings.push(Finding::new(&dir, FindingCode::Unreadable, message));
                 continue;
             }
             Err(error) => return Err(error),
@@ -71,7 +71,7 @@ pub fn sessions(
         for session in found {
             let Some(place) = SessionLocation::of(&session) else {
                 let message = "is not a valid session name, and is ignored";
-                findings.push(about(&session, FindingCode::BadName, message));
+                findings.push(Finding::new(&session, FindingCode::BadName, message));
                 continue;
             };
             if session_time(place.id.as_str()).is_some() || is_session(store, &session) {
@@ -196,8 +196,9 @@ impl Session {
     pub fn open(store: Arc<dyn Store>, place: &SessionLocation) -> Result<Session, LinggenError> {
         let file = SessionFile::Meta.of(&place.dir);
         let mut session = Session { store, place: place.clone(), meta: None, findings: Vec::new() };
-        let mut note =
-            |code: FindingCode, message: String| session.findings.push(about(&file, code, message));
+        let mut note = |code: FindingCode, message: String| {
+            session.findings.push(Finding::new(&file, code, message));
+        };
         match read_optional(&session.store, &file)? {
             Some(bytes) => match YamlDocument::from_bytes(&bytes) {
                 // After a power cut a file may be empty; that is not empty metadata.

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::error::LinggenError;
-use super::project::about;
 use super::yaml::{YamlDocument, YamlError};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name, SessionId};
@@ -116,12 +115,14 @@ pub fn specs(kind: SpecKind, dirs: &[SpecDir]) -> Result<SpecListing, LinggenErr
     for dir in dirs {
         for file in files(kind, dir, &mut found.findings)? {
             let Ok(text) = String::from_utf8(dir.store.read(&file, 0..u64::MAX)?) else {
-                found.findings.push(about(&file, FindingCode::NotUtf8, "it is not UTF-8"));
+                found.findings.push(Finding::new(&file, FindingCode::NotUtf8, "it is not UTF-8"));
                 continue;
             };
             match read(kind, dir.source, &file, &text) {
                 Ok(spec) => drop(found.specs.insert(spec.id.clone(), spec)),
-                Err(reason) => found.findings.push(about(&file, FindingCode::BadMetadata, reason)),
+                Err(reason) => {
+                    found.findings.push(Finding::new(&file, FindingCode::BadMetadata, reason));
+                }
             }
         }
     }
@@ -225,7 +226,7 @@ fn files(
             }
             FileKind::LinkOutside => {
                 let message = "is a link that points outside the root, and is ignored";
-                findings.push(about(&path, FindingCode::LinkOutside, message));
+                findings.push(Finding::new(&path, FindingCode::LinkOutside, message));
             }
             _ => {}
         }

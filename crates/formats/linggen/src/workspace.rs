@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::error::LinggenError;
-use super::project::about;
 use super::specs::front_matter;
 use super::yaml::YamlDocument;
 use everturn_json::finding::{Finding, FindingCode};
@@ -75,7 +74,7 @@ pub fn state_files(store: &Arc<dyn Store>) -> Result<(Vec<StateFile>, Vec<Findin
         let Some(bytes) = read_optional(store, &file)? else { continue };
         match parse(&file, &bytes) {
             Ok(state) => files.push(state),
-            Err(reason) => findings.push(about(&file, FindingCode::BadMetadata, reason)),
+            Err(reason) => findings.push(Finding::new(&file, FindingCode::BadMetadata, reason)),
         }
     }
     Ok((files, findings))

@@ -137,7 +137,6 @@ impl ItemBuilder {
         message: String,
     ) -> ScanItem {
         self.summary.findings += 1;
-        let file = self.file.clone();
-        ScanItem::Finding(Finding { file, line, offset: Some(offset), code, message })
+        ScanItem::Finding(Finding::new(&self.file, code, message).at_line(line).at_offset(offset))
     }
 }

@@ -97,20 +97,10 @@ impl SessionError {
         SessionError::Conflict { what: what.into() }
     }
 
-    /// Returns an error if `turn` is not the last turn, for a session that stores no other state.
-    pub fn require_last_turn(
-        layout: &'static str,
-        turn: Option<u64>,
-        last: u64,
-    ) -> Result<(), SessionError> {
-        match turn {
-            Some(turn) if turn > last => Err(SessionError::NoTurn { turn, first: 0, last }),
-            Some(turn) if turn < last => {
-                let what = "past states: only the current state is stored";
-                Err(SessionError::Unsupported { layout, what })
-            }
-            _ => Ok(()),
-        }
+    /// The error for a branch that the session does not have.
+    #[must_use]
+    pub fn no_branch(branch: &str) -> SessionError {
+        SessionError::request(format!("there is no branch {branch:?} in the session"))
     }
 
     /// Whether a process that is writing is the reason. Waiting may help.

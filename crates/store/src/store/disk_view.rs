@@ -211,10 +211,9 @@ impl DiskView {
 
 /// Returns the finding for a name whose recovery could not be completed.
 pub(super) fn blocked_finding(blocked: &Blocked) -> Finding {
-    let (file, code) = (blocked.name.clone(), FindingCode::CannotReplay);
     let (log, cause) = (blocked.log.file(), &blocked.cause);
     let message = format!("pending commits in {log} cannot be completed: {cause}");
-    Finding { file, line: None, offset: None, code, message }
+    Finding::new(&blocked.name, FindingCode::CannotReplay, message)
 }
 
 /// Returns the names of a log that cannot be recovered, or the log itself if its names cannot be read.

@@ -75,9 +75,9 @@ impl MemoryState {
                 check_append_offset(file, *at, tail.good_end, len)?;
                 if tail.good_end < len {
                     let message = "an incomplete record was removed".to_owned();
-                    let (offset, code) = (Some(tail.good_end), FindingCode::SetAside);
-                    let file = file.clone();
-                    receipt.findings.push(Finding { file, line: None, offset, code, message });
+                    receipt.findings.push(
+                        Finding::new(file, FindingCode::SetAside, message).at_offset(tail.good_end),
+                    );
                     bytes.truncate(usize::try_from(tail.good_end).unwrap_or(usize::MAX));
                 }
                 if tail.newline_missing {

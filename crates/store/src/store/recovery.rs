@@ -68,9 +68,7 @@ pub(super) fn read_log(
     let scan = scan_log(&*file).map_err(StoreError::log("read", &path))?;
     if scan.damaged {
         let message = "the header of this log is damaged, so its commits cannot be identified";
-        let code = FindingCode::BadLog;
-        let (line, offset, message) = (None, Some(0), message.to_owned());
-        return Ok(Err(Finding { file: path, line, offset, code, message }));
+        return Ok(Err(Finding::new(&path, FindingCode::BadLog, message).at_offset(0)));
     }
     Ok(Ok(LogHistory::fold(scan.records)))
 }
@@ -299,8 +297,8 @@ impl Recovery<'_> {
     }
 
     fn report_finding(&mut self, path: &FilePath, offset: Option<u64>, message: String) {
-        let (file, code) = (path.clone(), FindingCode::ChangedByOthers);
-        self.findings.push(Finding { file, line: None, offset, code, message });
+        self.findings
+            .push(Finding::new(path, FindingCode::ChangedByOthers, message).at_offset(offset));
     }
 
     fn make_parents(&mut self, path: &FilePath) -> Result<(), StoreError> {

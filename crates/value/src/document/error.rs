@@ -66,7 +66,7 @@ impl ParseError {
                 (FindingCode::BadDocument, Some(line), Some(byte as u64))
             }
         };
-        Finding { file: file.clone(), line, offset, code, message: self.to_string() }
+        Finding::new(file, code, self.to_string()).at_line(line).at_offset(offset)
     }
 }
 

@@ -8,7 +8,10 @@ use crate::log::KEY;
 use crate::writer::{CampaignWriter, PlayOutcome, Submission};
 use everturn_json::finding::Finding;
 use everturn_rpg::narrator::{NarratorOutput, RecordedNarrator};
-use everturn_session::format::{SessionEditor, SessionError};
+use everturn_session::format::{
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
+    UndoEditor,
+};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, SessionRef};
 use everturn_value::tree::{JsonTree, ValueKind};
 
@@ -117,16 +120,24 @@ impl SessionEditor for CampaignEditor {
         Ok(written(ScriptedTurn::parse(text)?.play(&mut self.writer, seed, now)?))
     }
 
-    fn undo(&mut self, turns: u64, now: Timestamp) -> Result<AppendOutcome, SessionError> {
-        Ok(written(self.writer.undo(turns, now)?))
+    fn as_undo(&mut self) -> Option<&mut dyn UndoEditor> {
+        Some(self)
     }
 
-    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
-        self.writer.add_mark(new, now)
+    fn as_snapshots(&mut self) -> Option<&mut dyn SnapshotEditor> {
+        None
     }
 
-    fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
-        self.writer.remove_mark(id, now)
+    fn as_scenes(&mut self) -> Option<&mut dyn SceneEditor> {
+        None
+    }
+
+    fn as_revisions(&mut self) -> Option<&mut dyn RevisionEditor> {
+        None
+    }
+
+    fn as_marks(&mut self) -> Option<&mut dyn MarkEditor> {
+        Some(self)
     }
 
     fn release(self: Box<Self>) -> Result<(), SessionError> {
@@ -135,5 +146,21 @@ impl SessionEditor for CampaignEditor {
 
     fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
         Ok(self.writer.release()?)
+    }
+}
+
+impl UndoEditor for CampaignEditor {
+    fn undo(&mut self, turns: u64, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        Ok(written(self.writer.undo(turns, now)?))
+    }
+}
+
+impl MarkEditor for CampaignEditor {
+    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
+        self.writer.add_mark(new, now)
+    }
+
+    fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
+        self.writer.remove_mark(id, now)
     }
 }

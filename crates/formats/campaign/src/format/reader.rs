@@ -5,10 +5,14 @@ use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
+use super::NAME;
 use crate::log::{self, ChangeKind, RecordLog, TurnRow};
 use crate::session::Campaign;
 use everturn_json::finding::Finding;
-use everturn_session::format::{RecordStream, SessionError, SessionReader};
+use everturn_session::format::{
+    CurrentState, MarkedSession, ReaderAbilities, RecordStream, SessionError, SessionReader,
+    StateHistory,
+};
 use everturn_session::model::carried::{carried_entries, carrier_record, restore_entry};
 use everturn_session::model::{Entry, EntryExtras, EntryKind, Mark, SessionState, StateChange};
 use everturn_value::tree::JsonTree;
@@ -24,6 +28,10 @@ pub(super) struct CampaignReader {
 }
 
 impl SessionReader for CampaignReader {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         // The state before the first row is not always known; reading it may return an error.
         Ok(0..=self.campaign.turn())
@@ -42,6 +50,23 @@ impl SessionReader for CampaignReader {
         Ok(Box::new(CampaignEntries { rows, turns, outside, ready: VecDeque::new(), seq: 0 }))
     }
 
+    fn abilities(&self) -> ReaderAbilities<'_> {
+        ReaderAbilities {
+            state: Some(self),
+            history: Some(self),
+            marks: Some(self),
+            ..ReaderAbilities::default()
+        }
+    }
+}
+
+impl CurrentState for CampaignReader {
+    fn state(&self) -> Result<SessionState, SessionError> {
+        self.state_at(self.campaign.turn())
+    }
+}
+
+impl StateHistory for CampaignReader {
     fn changes(
         &self,
         turns: RangeInclusive<u64>,
@@ -50,12 +75,14 @@ impl SessionReader for CampaignReader {
         Ok(Box::new(CampaignChanges { log, turns, ready: VecDeque::new() }))
     }
 
-    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
-        let moment = self.campaign.state_at(turn.unwrap_or(self.campaign.turn()))?;
+    fn state_at(&self, turn: u64) -> Result<SessionState, SessionError> {
+        let moment = self.campaign.state_at(turn)?;
         let scopes = vec![(SCOPE.to_owned(), moment.state)];
         Ok(SessionState { turn: moment.turn, scopes, findings: moment.findings })
     }
+}
 
+impl MarkedSession for CampaignReader {
     fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         self.campaign.marks()
     }

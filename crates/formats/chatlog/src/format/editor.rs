@@ -7,7 +7,10 @@ use super::reader::mark;
 use crate::tools::FiredTrigger;
 use crate::writer::{ChangeOutcome, ChatWriter, NewChatMark};
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_session::format::{SessionEditor, SessionError};
+use everturn_session::format::{
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
+    UndoEditor,
+};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, Revision, SessionRef};
 use everturn_value::tree::JsonTree;
 
@@ -17,14 +20,11 @@ pub(super) struct ChatEditor {
 
 impl ChatEditor {
     fn written(&self, changed: ChangeOutcome) -> AppendOutcome {
-        let file = self.writer.log().path();
         // The caller decides what to do about fired triggers.
-        let told = |fired: FiredTrigger| Finding {
-            file: file.clone(),
-            line: None,
-            offset: None,
-            code: FindingCode::Triggered,
-            message: format!("{} {}: {}", fired.component, fired.action, fired.message),
+        let file = self.writer.log().path();
+        let told = |fired: FiredTrigger| {
+            let message = format!("{} {}: {}", fired.component, fired.action, fired.message);
+            Finding::new(file, FindingCode::Triggered, message)
         };
         let mut findings = changed.findings;
         findings.extend(changed.fired.into_iter().map(told));
@@ -64,6 +64,36 @@ impl SessionEditor for ChatEditor {
         Ok(self.written(changed))
     }
 
+    fn as_undo(&mut self) -> Option<&mut dyn UndoEditor> {
+        None
+    }
+
+    fn as_snapshots(&mut self) -> Option<&mut dyn SnapshotEditor> {
+        None
+    }
+
+    fn as_scenes(&mut self) -> Option<&mut dyn SceneEditor> {
+        None
+    }
+
+    fn as_revisions(&mut self) -> Option<&mut dyn RevisionEditor> {
+        Some(self)
+    }
+
+    fn as_marks(&mut self) -> Option<&mut dyn MarkEditor> {
+        Some(self)
+    }
+
+    fn release(self: Box<Self>) -> Result<(), SessionError> {
+        Ok(self.writer.finish()?)
+    }
+
+    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
+        Ok(self.writer.close()?)
+    }
+}
+
+impl RevisionEditor for ChatEditor {
     fn revise(&mut self, how: &Revision, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let changed = match how {
             Revision::Edit { turn, text } => self.writer.edit(*turn, text, now)?,
@@ -77,7 +107,9 @@ impl SessionEditor for ChatEditor {
         };
         Ok(self.written(changed))
     }
+}
 
+impl MarkEditor for ChatEditor {
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         let log = self.writer.log();
         let of_entry = new.entry.as_deref().map(|entry| log.find(entry)).transpose()?.flatten();
@@ -97,13 +129,5 @@ impl SessionEditor for ChatEditor {
 
     fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
         Ok(mark(self.writer.remove_mark(id, now)?))
-    }
-
-    fn release(self: Box<Self>) -> Result<(), SessionError> {
-        Ok(self.writer.finish()?)
-    }
-
-    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
-        Ok(self.writer.close()?)
     }
 }

@@ -3,12 +3,16 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
+use super::NAME;
 use crate::log::{ChatLog, Message, MessageReader};
 use crate::survey::ListKind;
 use crate::tools::{ComponentChange, Tool, changes_of, tools_of};
 use crate::writer::ChatMark;
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_session::format::{self, RecordStream, SessionError, SessionReader};
+use everturn_session::format::{
+    CurrentState, EntryIndex, MarkedSession, ReaderAbilities, RecordStream, SessionError,
+    SessionMetadata, SessionReader, SnapshotStream, StateHistory, StoredSnapshots,
+};
 use everturn_session::model::carried::restore_single_entry;
 use everturn_session::model::{Entry, Mark, MarkKind, SessionState, StateChange};
 use everturn_value::delta::{Delta, DeltaPath};
@@ -35,6 +39,10 @@ pub(super) fn mark(mark: ChatMark) -> Mark {
 }
 
 impl SessionReader for ChatReader {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         Ok(0..=self.log.len())
     }
@@ -51,6 +59,26 @@ impl SessionReader for ChatReader {
         Ok(Box::new(ChatEntries { log: &self.log, messages, findings: Vec::new() }))
     }
 
+    fn abilities(&self) -> ReaderAbilities<'_> {
+        ReaderAbilities {
+            state: Some(self),
+            history: Some(self),
+            snapshots: Some(self),
+            marks: Some(self),
+            metadata: Some(self),
+            entry_index: Some(self),
+            ..ReaderAbilities::default()
+        }
+    }
+}
+
+impl CurrentState for ChatReader {
+    fn state(&self) -> Result<SessionState, SessionError> {
+        self.state_at(self.log.len())
+    }
+}
+
+impl StateHistory for ChatReader {
     fn changes(
         &self,
         turns: RangeInclusive<u64>,
@@ -61,33 +89,37 @@ impl SessionReader for ChatReader {
         Ok(Box::new(ChatChanges { snapshots, tools, ready: VecDeque::new() }))
     }
 
-    fn metadata(&self) -> Result<JsonTree, SessionError> {
-        Ok(self.log.head())
-    }
-
-    fn snapshots(
-        &self,
-        turns: RangeInclusive<u64>,
-    ) -> Result<Option<format::SnapshotStream<'_>>, SessionError> {
-        Ok(Some(Box::new(ChatSnapshots { log: &self.log, places: places(&self.log, &turns)? })))
-    }
-
-    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
+    fn state_at(&self, turn: u64) -> Result<SessionState, SessionError> {
         let last = self.log.len();
-        let turn = turn.unwrap_or(last);
         if turn > last {
             return Err(SessionError::NoTurn { turn, first: 0, last });
         }
         let (states, findings) = self.log.states(turn)?;
         Ok(SessionState { turn, scopes: vec![(SCOPE.to_owned(), states)], findings })
     }
+}
 
-    fn turn_of(&self, entry: &str) -> Result<Option<u64>, SessionError> {
-        Ok(self.log.find(entry)?)
+impl StoredSnapshots for ChatReader {
+    fn snapshots(&self, turns: RangeInclusive<u64>) -> Result<SnapshotStream<'_>, SessionError> {
+        Ok(Box::new(ChatSnapshots { log: &self.log, places: places(&self.log, &turns)? }))
     }
+}
 
+impl MarkedSession for ChatReader {
     fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         Ok(self.log.marks()?.into_iter().map(mark).collect())
+    }
+}
+
+impl SessionMetadata for ChatReader {
+    fn metadata(&self) -> Result<JsonTree, SessionError> {
+        Ok(self.log.head())
+    }
+}
+
+impl EntryIndex for ChatReader {
+    fn turn_of(&self, entry: &str) -> Result<Option<u64>, SessionError> {
+        Ok(self.log.find(entry)?)
     }
 }
 
@@ -100,17 +132,11 @@ struct ChatEntries<'l> {
 impl ChatEntries<'_> {
     fn entry(&mut self, message: &Message) -> Entry {
         if message.tree.kind() != ValueKind::Object {
-            self.findings.push(Finding {
-                file: self.log.path().clone(),
-                line: None,
-                offset: None,
-                code: FindingCode::BadRecord,
-                message: format!(
-                    "message {} is {}, not an object",
-                    message.number,
-                    message.tree.kind()
-                ),
-            });
+            self.findings.push(Finding::new(
+                self.log.path(),
+                FindingCode::BadRecord,
+                format!("message {} is {}, not an object", message.number, message.tree.kind()),
+            ));
         }
         restore_single_entry(Entry {
             seq: message.number,

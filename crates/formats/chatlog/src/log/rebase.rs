@@ -42,12 +42,8 @@ pub(super) fn rebase_journal(log: &ChatLog, now: JournalBase) -> Result<RebasedJ
     overlay.base = Some(now);
     fit.prune(log, &mut overlay)?;
     let RebaseCounts { already, applied, unplaced } = fit.tally;
-    overlay.findings.extend(fit.findings.into_iter().map(|(line, offset, message)| Finding {
-        file: file.clone(),
-        line,
-        offset,
-        code: FindingCode::BadChange,
-        message,
+    overlay.findings.extend(fit.findings.into_iter().map(|(line, offset, message)| {
+        Finding::new(file, FindingCode::BadChange, message).at_line(line).at_offset(offset)
     }));
     let message = match (applied, unplaced) {
         (0, 0) => "all changes in this journal are already in the document; the next change of the document removes \
@@ -58,8 +54,7 @@ pub(super) fn rebase_journal(log: &ChatLog, now: JournalBase) -> Result<RebasedJ
              already in the document, {applied} are applied to it, and {unplaced} cannot be applied"
         ),
     };
-    let (file, code) = (file.clone(), FindingCode::ChangedByOthers);
-    overlay.findings.insert(0, Finding { file, line: None, offset: None, code, message });
+    overlay.findings.insert(0, Finding::new(file, FindingCode::ChangedByOthers, message));
     Ok(RebasedJournal { overlay, unplaced })
 }
 

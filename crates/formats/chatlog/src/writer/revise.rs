@@ -111,14 +111,14 @@ impl ChatWriter {
         let narrates = message.tree.string_at(&["type"]).as_deref() == Some("narrator");
         let count = if narrates { tags(words).len() } else { 0 };
         let id = message.id().unwrap_or_default();
-        let finding = |count: usize| Finding {
-            file: self.log.files.document.clone(),
-            line: None,
-            offset: None,
-            code: FindingCode::OddTag,
-            message: format!(
-                "in message {id}: {count} tool tags are not applied, because other messages follow"
-            ),
+        let finding = |count: usize| {
+            Finding::new(
+                &self.log.files.document,
+                FindingCode::OddTag,
+                format!(
+                    "in message {id}: {count} tool tags are not applied, because other messages follow"
+                ),
+            )
         };
         (count > 0).then(|| finding(count)).into_iter().collect()
     }

@@ -116,13 +116,11 @@ impl ChatWriter {
     }
 
     fn tag_finding(&self, id: &str, what: &str) -> Finding {
-        Finding {
-            file: self.log.files.document.clone(),
-            line: None,
-            offset: None,
-            code: FindingCode::OddTag,
-            message: format!("in message {id}: {what}"),
-        }
+        Finding::new(
+            &self.log.files.document,
+            FindingCode::OddTag,
+            format!("in message {id}: {what}"),
+        )
     }
 
     /// Applies the tags of a narrator's message for a place. If the message is regenerated, the tools are first reset

@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use super::{NAME, parse_messages};
 use crate::writer::CodeliaWriter;
 use everturn_json::finding::Finding;
-use everturn_session::format::{SessionEditor, SessionError};
+use everturn_session::format::{
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
+    UndoEditor,
+};
 use everturn_session::model::{AppendOutcome, SessionRef};
 
 pub(super) struct CodeliaEditor {
@@ -37,6 +40,26 @@ impl SessionEditor for CodeliaEditor {
             deferred_error: saved.deferred_error,
             ..AppendOutcome::default()
         })
+    }
+
+    fn as_undo(&mut self) -> Option<&mut dyn UndoEditor> {
+        None
+    }
+
+    fn as_snapshots(&mut self) -> Option<&mut dyn SnapshotEditor> {
+        None
+    }
+
+    fn as_scenes(&mut self) -> Option<&mut dyn SceneEditor> {
+        None
+    }
+
+    fn as_revisions(&mut self) -> Option<&mut dyn RevisionEditor> {
+        None
+    }
+
+    fn as_marks(&mut self) -> Option<&mut dyn MarkEditor> {
+        None
     }
 
     fn release(self: Box<Self>) -> Result<(), SessionError> {

@@ -14,10 +14,13 @@ use crate::message::{MessageRole, calls, role, text};
 use crate::sessions::Session;
 use everturn_json::finding::Finding;
 use everturn_json::names::SessionId;
-use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
+use everturn_session::format::{
+    BranchedSession, CurrentState, ReaderAbilities, RecordStream, SessionError, SessionReader,
+    UsageRecords,
+};
 use everturn_session::model::carried::{carried_entries, restore_entry};
 use everturn_session::model::{
-    Entry, EntryExtras, EntryKind, SessionBranch, SessionState, SessionUsage, StateChange,
+    Entry, EntryExtras, EntryKind, SessionBranch, SessionState, SessionUsage,
 };
 use everturn_value::tree::JsonTree;
 
@@ -65,6 +68,10 @@ impl CodeliaReader {
 }
 
 impl SessionReader for CodeliaReader {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         Ok(0..=self.last()?)
     }
@@ -93,20 +100,25 @@ impl SessionReader for CodeliaReader {
         Ok(Box::new(CodeliaEntries { source, turns, ready: VecDeque::new(), seq: 0 }))
     }
 
-    fn changes(
-        &self,
-        _turns: RangeInclusive<u64>,
-    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
-        Ok(Box::new(EmptyChanges))
+    fn abilities(&self) -> ReaderAbilities<'_> {
+        ReaderAbilities {
+            state: Some(self),
+            branches: Some(self),
+            usage: Some(self),
+            ..ReaderAbilities::default()
+        }
     }
+}
 
-    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
+impl CurrentState for CodeliaReader {
+    fn state(&self) -> Result<SessionState, SessionError> {
         let last = self.last()?;
-        SessionError::require_last_turn(NAME, turn, last)?;
         let scopes = vec![(SCOPE.to_owned(), self.meta())];
         Ok(SessionState { turn: last, scopes, findings: Vec::new() })
     }
+}
 
+impl BranchedSession for CodeliaReader {
     fn branches(&self) -> Result<Vec<SessionBranch>, SessionError> {
         let history = SessionHistory::read(&self.home, &self.session.id)?;
         if !history.has_more() {
@@ -125,13 +137,12 @@ impl SessionReader for CodeliaReader {
     fn open_branch(&self, branch: &str) -> Result<Box<dyn SessionReader>, SessionError> {
         match branch {
             FULL_HISTORY => Ok(Box::new(self.history()?)),
-            _ => {
-                let what = format!("there is no branch {branch:?} in the session");
-                Err(SessionError::request(what))
-            }
+            _ => Err(SessionError::no_branch(branch)),
         }
     }
+}
 
+impl UsageRecords for CodeliaReader {
     fn usage(&self) -> Option<SessionUsage> {
         SessionHistory::read_runs(&self.home, &self.session.id).ok()?.usage
     }
@@ -147,6 +158,10 @@ pub(super) struct HistoryReader {
 }
 
 impl SessionReader for HistoryReader {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         Ok(0..=self.history.messages.len() as u64)
     }
@@ -184,20 +199,20 @@ impl SessionReader for HistoryReader {
         Ok(Box::new(CodeliaEntries { source, turns, ready, seq }))
     }
 
-    fn changes(
-        &self,
-        _turns: RangeInclusive<u64>,
-    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
-        Ok(Box::new(EmptyChanges))
+    fn abilities(&self) -> ReaderAbilities<'_> {
+        ReaderAbilities { state: Some(self), usage: Some(self), ..ReaderAbilities::default() }
     }
+}
 
-    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
+impl CurrentState for HistoryReader {
+    fn state(&self) -> Result<SessionState, SessionError> {
         let last = self.history.messages.len() as u64;
-        SessionError::require_last_turn(NAME, turn, last)?;
         let scopes = vec![(SCOPE.to_owned(), self.state.clone())];
         Ok(SessionState { turn: last, scopes, findings: Vec::new() })
     }
+}
 
+impl UsageRecords for HistoryReader {
     fn usage(&self) -> Option<SessionUsage> {
         self.history.usage.clone()
     }

@@ -39,8 +39,7 @@ pub(super) fn add_outputs(
         let length = store.stat(&file)?.map_or(0, |stat| stat.len);
         if length > LARGEST_TEXT {
             let message = format!("an output of {length} bytes is too long to display");
-            let (line, offset, code) = (None, None, FindingCode::TooLarge);
-            surveyor.quarantine(Finding { file, line, offset, code, message });
+            surveyor.quarantine(Finding::new(&file, FindingCode::TooLarge, message));
             continue;
         }
         let number = u32::try_from(surveyor.survey.files.len()).unwrap_or(u32::MAX);

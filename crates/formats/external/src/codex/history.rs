@@ -278,11 +278,5 @@ fn missing_base(file: &FilePath, base: &HistoryBase) -> Finding {
         "it continues the history of the session {} up to byte {}, which is not here",
         base.thread, base.end_offset
     );
-    Finding {
-        file: file.clone(),
-        line: Some(1),
-        offset: Some(0),
-        code: FindingCode::DanglingParent,
-        message,
-    }
+    Finding::new(file, FindingCode::DanglingParent, message).at_line(1).at_offset(0)
 }

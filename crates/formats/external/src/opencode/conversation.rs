@@ -5,15 +5,9 @@ use crate::blocks::any_time_at;
 use crate::record::{EntryDraft, Parent, RecordInfo};
 use crate::survey::{ScannedRecord, Survey, Surveyor, title};
 use crate::thread_tree::{ForkPolicy, Placement};
-use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::names::FilePath;
 use everturn_session::model::SessionUsage;
 use everturn_value::outline::text_at;
 use everturn_value::tree::JsonTree;
-
-pub(super) fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code, message }
-}
 
 /// A session while it is being read.
 #[derive(Default)]

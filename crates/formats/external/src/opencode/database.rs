@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::conversation::{OpenCodeConversation, finding};
+use super::conversation::OpenCodeConversation;
 use super::message::{message, record_info};
 use crate::fetch::RecordFetcher;
 use crate::record::{Parent, RecordSpan};
 use crate::sqlite::ForeignDatabase;
 use crate::survey::{SUPERSEDED, ScannedRecord, Survey, Surveyor};
-use everturn_json::finding::FindingCode;
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name};
 use everturn_session::format::SessionError;
 use everturn_session::model::SessionRef;
@@ -228,7 +228,7 @@ impl OpenCodeDatabase {
             }
             None => {
                 let message = "the database has messages of a session that it does not list";
-                let found = finding(&place.path, FindingCode::OrphanPart, message.to_owned());
+                let found = Finding::new(&place.path, FindingCode::OrphanPart, message.to_owned());
                 surveyor.survey.findings.push(found);
             }
         }
@@ -260,7 +260,7 @@ impl OpenCodeDatabase {
                     each(surveyor, &ScannedRecord { tree: &tree, text: "", at, line: None });
                 }
                 Err(SessionError::Damaged { what }) => {
-                    surveyor.quarantine(finding(&place.path, FindingCode::BadRecord, what));
+                    surveyor.quarantine(Finding::new(&place.path, FindingCode::BadRecord, what));
                 }
                 Err(error) => return Err(error),
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::conversation::{OpenCodeConversation, finding};
+use super::conversation::OpenCodeConversation;
 use super::message::{drafts, message};
 use super::storage::{any_storage_of, below, document, files, storage_of};
 use crate::fetch::RecordFetcher;
@@ -28,7 +28,7 @@ fn parts_of(
     for file in files(store, &below(storage, &["part", message])?)? {
         match document(store, &file)? {
             Ok(part) => parts.push(part),
-            Err((code, message)) => findings.push(finding(&file, code, message)),
+            Err((code, message)) => findings.push(Finding::new(&file, code, message)),
         }
     }
     Ok((parts, findings))
@@ -64,7 +64,7 @@ pub(super) fn directory(
     let mut talk = OpenCodeConversation::default();
     if storage_of(&place.path).is_none() {
         let message = "there are messages of a session whose session file is missing".to_owned();
-        surveyor.survey.findings.push(finding(&place.path, FindingCode::OrphanPart, message));
+        surveyor.survey.findings.push(Finding::new(&place.path, FindingCode::OrphanPart, message));
     } else {
         match document(store, &place.path)? {
             Ok(info) => {
@@ -72,7 +72,7 @@ pub(super) fn directory(
                 let seen = ScannedRecord { tree: &info, text: "", at, line: None };
                 talk.begin(&mut surveyor, &seen, &info);
             }
-            Err((code, message)) => surveyor.quarantine(finding(&place.path, code, message)),
+            Err((code, message)) => surveyor.quarantine(Finding::new(&place.path, code, message)),
         }
     }
     changes(store, &mut surveyor, storage, &place.id)?;
@@ -89,7 +89,7 @@ pub(super) fn directory(
                 talk.keep(&mut surveyor, &ScannedRecord { tree: &tree, text: "", at, line: None });
             }
             Err((code, what)) => {
-                surveyor.quarantine(finding(&file, code, what));
+                surveyor.quarantine(Finding::new(&file, code, what));
                 orphans(store, &mut surveyor, &below(storage, &["part", &stem(&file)])?)?;
             }
         }
@@ -111,7 +111,7 @@ fn changes(
     let tree = match document(store, &file)? {
         Ok(tree) => tree,
         Err((code, message)) => {
-            surveyor.quarantine(finding(&file, code, message));
+            surveyor.quarantine(Finding::new(&file, code, message));
             return Ok(());
         }
     };

@@ -7,7 +7,10 @@ use crate::scenes::{NewScene, SceneEnd};
 use crate::turn::TurnInput;
 use crate::writer::{GameWriter, TurnOutcome};
 use everturn_json::finding::Finding;
-use everturn_session::format::{SessionEditor, SessionError, error_chain};
+use everturn_session::format::{
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
+    UndoEditor, error_chain,
+};
 use everturn_session::marks::MarkDocument;
 use everturn_session::model::{AppendOutcome, Mark, NewMark, SessionRef};
 
@@ -47,11 +50,49 @@ impl SessionEditor for GameEditor {
         Ok(written(self.writer.append(&TurnInput::parse(text)?, now)?, None))
     }
 
+    fn as_undo(&mut self) -> Option<&mut dyn UndoEditor> {
+        Some(self)
+    }
+
+    fn as_snapshots(&mut self) -> Option<&mut dyn SnapshotEditor> {
+        Some(self)
+    }
+
+    fn as_scenes(&mut self) -> Option<&mut dyn SceneEditor> {
+        Some(self)
+    }
+
+    fn as_revisions(&mut self) -> Option<&mut dyn RevisionEditor> {
+        None
+    }
+
+    fn as_marks(&mut self) -> Option<&mut dyn MarkEditor> {
+        Some(self)
+    }
+
+    fn release(self: Box<Self>) -> Result<(), SessionError> {
+        Ok(self.writer.release()?)
+    }
+
+    fn close(self: Box<Self>, now: Timestamp) -> Result<(), SessionError> {
+        Ok(self.writer.close(now)?)
+    }
+}
+
+impl UndoEditor for GameEditor {
+    fn undo(&mut self, turns: u64, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        Ok(written(self.writer.undo(turns, now)?, None))
+    }
+}
+
+impl SnapshotEditor for GameEditor {
     fn snapshot(&mut self, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let id = Some(self.writer.snapshot(now)?);
         Ok(AppendOutcome { turn: self.writer.turn(), id, ..AppendOutcome::default() })
     }
+}
 
+impl SceneEditor for GameEditor {
     fn start_scene(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let (id, appended) = self.writer.start_scene(&NewScene::parse(text)?, now)?;
         Ok(written(appended, Some(id.to_string())))
@@ -61,11 +102,9 @@ impl SessionEditor for GameEditor {
         let id = self.writer.scene_id();
         Ok(written(self.writer.end_scene(&SceneEnd::parse(text)?, now)?, id))
     }
+}
 
-    fn undo(&mut self, turns: u64, now: Timestamp) -> Result<AppendOutcome, SessionError> {
-        Ok(written(self.writer.undo(turns, now)?, None))
-    }
-
+impl MarkEditor for GameEditor {
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         let session = self.writer.session();
         let marks = MarkDocument::open(&session.store, &session.dir)?;
@@ -79,13 +118,5 @@ impl SessionEditor for GameEditor {
         let (mark, step) = MarkDocument::open(&session.store, &session.dir)?.remove(id, now)?;
         self.writer.commit(vec![step])?;
         Ok(mark)
-    }
-
-    fn release(self: Box<Self>) -> Result<(), SessionError> {
-        Ok(self.writer.release()?)
-    }
-
-    fn close(self: Box<Self>, now: Timestamp) -> Result<(), SessionError> {
-        Ok(self.writer.close(now)?)
     }
 }

@@ -5,14 +5,18 @@ use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
-use super::outline;
+use super::{NAME, outline};
 use crate::changes;
 use crate::error::GameError;
+use crate::history::StateAt;
 use crate::session::{LogRows, Session};
 use crate::state::{Scope, unstamped};
 use crate::turn::TurnRecord;
 use everturn_json::finding::Finding;
-use everturn_session::format::{RecordStream, SessionError, SessionReader};
+use everturn_session::format::{
+    CurrentState, MarkedSession, OutlinedSession, ReaderAbilities, RecordStream, SessionError,
+    SessionReader, StateHistory,
+};
 use everturn_session::marks;
 use everturn_session::model::carried::restore_single_entry;
 use everturn_session::model::{
@@ -24,7 +28,26 @@ pub(super) struct GameReader {
     pub(super) session: Session,
 }
 
+impl GameReader {
+    fn session_state(&self, moment: StateAt) -> SessionState {
+        let mut scopes = Vec::new();
+        for scope in Scope::ALL {
+            let Some(tree) = moment.state.get(scope) else { continue };
+            let tree = match scope {
+                Scope::Scene => self.session.rules().scene(&moment.state),
+                _ => unstamped(tree),
+            };
+            scopes.push((scope.to_string(), tree));
+        }
+        SessionState { turn: moment.turn, scopes, findings: moment.findings }
+    }
+}
+
 impl SessionReader for GameReader {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         Ok(self.session.first_turn()?..=self.session.turn())
     }
@@ -44,6 +67,25 @@ impl SessionReader for GameReader {
         Ok(Box::new(GameEntries { log, turns, counted: counted.then_some(0) }))
     }
 
+    fn abilities(&self) -> ReaderAbilities<'_> {
+        ReaderAbilities {
+            state: Some(self),
+            history: Some(self),
+            marks: Some(self),
+            outline: Some(self),
+            repeats_turns: self.session.rules().repeats_turns(),
+            ..ReaderAbilities::default()
+        }
+    }
+}
+
+impl CurrentState for GameReader {
+    fn state(&self) -> Result<SessionState, SessionError> {
+        Ok(self.session_state(self.session.resume()?))
+    }
+}
+
+impl StateHistory for GameReader {
     fn changes(
         &self,
         turns: RangeInclusive<u64>,
@@ -52,31 +94,18 @@ impl SessionReader for GameReader {
         Ok(Box::new(GameChanges { log, ready: VecDeque::new() }))
     }
 
-    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
-        let moment = match turn {
-            Some(turn) => self.session.state_at(turn)?,
-            None => self.session.resume()?,
-        };
-        let mut scopes = Vec::new();
-        for scope in Scope::ALL {
-            let Some(tree) = moment.state.get(scope) else { continue };
-            let tree = match scope {
-                Scope::Scene => self.session.rules().scene(&moment.state),
-                _ => unstamped(tree),
-            };
-            scopes.push((scope.to_string(), tree));
-        }
-        Ok(SessionState { turn: moment.turn, scopes, findings: moment.findings })
+    fn state_at(&self, turn: u64) -> Result<SessionState, SessionError> {
+        Ok(self.session_state(self.session.state_at(turn)?))
     }
+}
 
-    fn repeats_turns(&self) -> bool {
-        self.session.rules().repeats_turns()
-    }
-
+impl MarkedSession for GameReader {
     fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         marks::read_marks(&self.session.store, &self.session.dir)
     }
+}
 
+impl OutlinedSession for GameReader {
     fn outline(&self) -> Result<(SessionOutline, Vec<Finding>), SessionError> {
         Ok(outline::outline(&self.session)?)
     }

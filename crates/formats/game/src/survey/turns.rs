@@ -99,7 +99,9 @@ impl Survey<'_> {
                     } else {
                         format!("turns {from} to {to} are")
                     };
-                    self.report(Finding { message: format!("{which} missing"), ..finding.clone() });
+                    let mut finding = finding.clone();
+                    finding.message = format!("{which} missing");
+                    self.report(finding);
                 }
             }
         }

@@ -55,8 +55,10 @@ impl GameWriter {
         self.session.invalidate_files();
         self.findings.extend(receipt.findings);
         let message = format!("the line of turn {turn} is lost; a placeholder was written");
-        let (line, offset, code) = (None, receipt.appended.first().copied(), FindingCode::LostTurn);
-        self.findings.push(Finding { file, line, offset, code, message });
+        self.findings.push(
+            Finding::new(&file, FindingCode::LostTurn, message)
+                .at_offset(receipt.appended.first().copied()),
+        );
         Ok(())
     }
 

@@ -6,7 +6,10 @@ use super::{NAME, session_ref};
 use crate::messages::Message;
 use crate::writer::LinggenWriter;
 use everturn_json::finding::Finding;
-use everturn_session::format::{SessionEditor, SessionError};
+use everturn_session::format::{
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
+    UndoEditor,
+};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, SessionRef};
 
 pub(super) struct LinggenEditor {
@@ -46,6 +49,36 @@ impl SessionEditor for LinggenEditor {
         Ok(AppendOutcome { turn: self.turn, findings, ..AppendOutcome::default() })
     }
 
+    fn as_undo(&mut self) -> Option<&mut dyn UndoEditor> {
+        None
+    }
+
+    fn as_snapshots(&mut self) -> Option<&mut dyn SnapshotEditor> {
+        None
+    }
+
+    fn as_scenes(&mut self) -> Option<&mut dyn SceneEditor> {
+        None
+    }
+
+    fn as_revisions(&mut self) -> Option<&mut dyn RevisionEditor> {
+        None
+    }
+
+    fn as_marks(&mut self) -> Option<&mut dyn MarkEditor> {
+        Some(self)
+    }
+
+    fn release(self: Box<Self>) -> Result<(), SessionError> {
+        Ok(self.writer.release()?)
+    }
+
+    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
+        Ok(self.writer.release()?)
+    }
+}
+
+impl MarkEditor for LinggenEditor {
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         let (mark, step) = self.writer.marks()?.add(new, self.turn, now)?;
         self.writer.commit(step)?;
@@ -56,13 +89,5 @@ impl SessionEditor for LinggenEditor {
         let (mark, step) = self.writer.marks()?.remove(id, now)?;
         self.writer.commit(step)?;
         Ok(mark)
-    }
-
-    fn release(self: Box<Self>) -> Result<(), SessionError> {
-        Ok(self.writer.release()?)
-    }
-
-    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
-        Ok(self.writer.release()?)
     }
 }

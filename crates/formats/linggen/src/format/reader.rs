@@ -12,10 +12,12 @@ use crate::paths::SessionFile;
 use crate::session::Session;
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
-use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
+use everturn_session::format::{
+    CurrentState, MarkedSession, ReaderAbilities, RecordStream, SessionError, SessionReader,
+};
 use everturn_session::marks;
 use everturn_session::model::carried::{carried_entries, restore_entry};
-use everturn_session::model::{Entry, EntryExtras, EntryKind, Mark, SessionState, StateChange};
+use everturn_session::model::{Entry, EntryExtras, EntryKind, Mark, SessionState};
 use everturn_value::tree::JsonTree;
 
 /// The only scope of the state: the metadata of the session.
@@ -26,6 +28,10 @@ pub(super) struct LinggenReader {
 }
 
 impl SessionReader for LinggenReader {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         Ok(0..=self.session.count()?.0)
     }
@@ -49,25 +55,25 @@ impl SessionReader for LinggenReader {
         }))
     }
 
-    fn changes(
-        &self,
-        _turns: RangeInclusive<u64>,
-    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
-        Ok(Box::new(EmptyChanges))
+    fn abilities(&self) -> ReaderAbilities<'_> {
+        ReaderAbilities { state: Some(self), marks: Some(self), ..ReaderAbilities::default() }
     }
+}
 
-    fn marks(&self) -> Result<Vec<Mark>, SessionError> {
-        marks::read_marks(&self.session.store, &self.session.place().dir)
-    }
-
-    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
-        let last = self.session.count()?.0;
+impl CurrentState for LinggenReader {
+    fn state(&self) -> Result<SessionState, SessionError> {
         // The metadata is overwritten, so its former values are unknown.
-        SessionError::require_last_turn(NAME, turn, last)?;
+        let last = self.session.count()?.0;
         let values = self.session.meta().map(|meta| Value::Object(meta.values().clone()));
         let tree = values.and_then(|values| JsonTree::from_value(&values).ok());
         let scopes = vec![(SCOPE.to_owned(), tree.unwrap_or_else(JsonTree::object))];
         Ok(SessionState { turn: last, scopes, findings: Vec::new() })
+    }
+}
+
+impl MarkedSession for LinggenReader {
+    fn marks(&self) -> Result<Vec<Mark>, SessionError> {
+        marks::read_marks(&self.session.store, &self.session.place().dir)
     }
 }
 

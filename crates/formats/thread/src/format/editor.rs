@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use super::NAME;
 use crate::writer::ThreadWriter;
 use everturn_json::finding::Finding;
-use everturn_session::format::{SessionEditor, SessionError};
+use everturn_session::format::{
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
+    UndoEditor,
+};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, SessionRef};
 
 pub(super) struct ThreadEditor {
@@ -36,6 +39,36 @@ impl SessionEditor for ThreadEditor {
         Ok(AppendOutcome { turn: self.last_turn(), id, findings, ..AppendOutcome::default() })
     }
 
+    fn as_undo(&mut self) -> Option<&mut dyn UndoEditor> {
+        None
+    }
+
+    fn as_snapshots(&mut self) -> Option<&mut dyn SnapshotEditor> {
+        None
+    }
+
+    fn as_scenes(&mut self) -> Option<&mut dyn SceneEditor> {
+        None
+    }
+
+    fn as_revisions(&mut self) -> Option<&mut dyn RevisionEditor> {
+        None
+    }
+
+    fn as_marks(&mut self) -> Option<&mut dyn MarkEditor> {
+        Some(self)
+    }
+
+    fn release(self: Box<Self>) -> Result<(), SessionError> {
+        self.writer.release()
+    }
+
+    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
+        self.writer.release()
+    }
+}
+
+impl MarkEditor for ThreadEditor {
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         let (mark, step) = self.writer.marks()?.add(new, self.last_turn(), now)?;
         self.writer.commit(step)?;
@@ -46,13 +79,5 @@ impl SessionEditor for ThreadEditor {
         let (mark, step) = self.writer.marks()?.remove(id, now)?;
         self.writer.commit(step)?;
         Ok(mark)
-    }
-
-    fn release(self: Box<Self>) -> Result<(), SessionError> {
-        self.writer.release()
-    }
-
-    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
-        self.writer.release()
     }
 }

@@ -4,11 +4,15 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::NAME;
 use crate::record::{RecordType, ThreadRecord};
 use crate::thread::Thread;
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
-use everturn_session::format::{RecordStream, SessionError, SessionReader};
+use everturn_session::format::{
+    BranchedSession, CurrentState, MarkedSession, ReaderAbilities, RecordStream, SessionError,
+    SessionMetadata, SessionReader, StateHistory,
+};
 use everturn_session::marks;
 use everturn_session::model::{
     Entry, EntryExtras, EntryKind, Mark, SessionBranch, SessionState, StateChange,
@@ -155,6 +159,10 @@ fn readable(value: &JsonTree) -> String {
 }
 
 impl SessionReader for ThreadReader {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         Ok(0..=self.line.len() as u64)
     }
@@ -179,6 +187,25 @@ impl SessionReader for ThreadReader {
         }))
     }
 
+    fn abilities(&self) -> ReaderAbilities<'_> {
+        ReaderAbilities {
+            state: Some(self),
+            history: Some(self),
+            marks: Some(self),
+            branches: Some(self),
+            metadata: Some(self),
+            ..ReaderAbilities::default()
+        }
+    }
+}
+
+impl CurrentState for ThreadReader {
+    fn state(&self) -> Result<SessionState, SessionError> {
+        self.state_at(self.line.len() as u64)
+    }
+}
+
+impl StateHistory for ThreadReader {
     fn changes(
         &self,
         turns: RangeInclusive<u64>,
@@ -188,23 +215,22 @@ impl SessionReader for ThreadReader {
         Ok(Box::new(ThreadChanges { reader: self, next, last, ready: VecDeque::new() }))
     }
 
-    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
+    fn state_at(&self, turn: u64) -> Result<SessionState, SessionError> {
         let last = self.line.len() as u64;
-        let turn = turn.unwrap_or(last);
         if turn > last {
             return Err(SessionError::NoTurn { turn, first: 0, last });
         }
         Ok(SessionState { turn, scopes: self.channels(turn)?, findings: Vec::new() })
     }
+}
 
+impl MarkedSession for ThreadReader {
     fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         marks::read_marks(&self.store, &self.dir)
     }
+}
 
-    fn metadata(&self) -> Result<JsonTree, SessionError> {
-        Ok(self.thread.header().map_or_else(JsonTree::object, |header| header.tree.clone()))
-    }
-
+impl BranchedSession for ThreadReader {
     fn branches(&self) -> Result<Vec<SessionBranch>, SessionError> {
         let branch = |position: usize| {
             let record = self.thread.records.get(position)?;
@@ -220,13 +246,17 @@ impl SessionReader for ThreadReader {
 
     fn open_branch(&self, branch: &str) -> Result<Box<dyn SessionReader>, SessionError> {
         if self.thread.checkpoint("", branch).is_none() {
-            return Err(SessionError::request(format!(
-                "there is no branch {branch:?} in the session"
-            )));
+            return Err(SessionError::no_branch(branch));
         }
         let line = self.thread.line_to(Some(branch));
         let (store, thread) = (Arc::clone(&self.store), Arc::clone(&self.thread));
         Ok(Box::new(ThreadReader { store, dir: self.dir.clone(), thread, line }))
+    }
+}
+
+impl SessionMetadata for ThreadReader {
+    fn metadata(&self) -> Result<JsonTree, SessionError> {
+        Ok(self.thread.header().map_or_else(JsonTree::object, |header| header.tree.clone()))
     }
 }
 
@@ -281,8 +311,8 @@ struct ThreadChanges<'r> {
 
 impl ThreadChanges<'_> {
     fn read(&mut self, turn: u64) -> Result<(), SessionError> {
-        let before = self.reader.state(Some(turn.saturating_sub(1)))?;
-        let changes = before.changes_to(&self.reader.state(Some(turn))?);
+        let before = self.reader.state_at(turn.saturating_sub(1))?;
+        let changes = before.changes_to(&self.reader.state_at(turn)?);
         let changes = changes.map_err(|error| SessionError::damaged(error.to_string()))?;
         let time = self.reader.record(turn).and_then(|(_, record)| record.time());
         self.ready.extend(changes.into_iter().map(|change| StateChange { time, ..change }));

@@ -131,13 +131,14 @@ impl Planner<'_> {
         if tail.good_end < len {
             let aside = quarantine_range(&*self.core.disk, path, &*file, tail.good_end, len)?;
             let count = len - tail.good_end;
-            self.receipt.findings.push(Finding {
-                file: path.clone(),
-                line: None,
-                offset: Some(tail.good_end),
-                code: FindingCode::SetAside,
-                message: format!("{count} bytes of an incomplete record moved to {}", aside.place),
-            });
+            self.receipt.findings.push(
+                Finding::new(
+                    path,
+                    FindingCode::SetAside,
+                    format!("{count} bytes of an incomplete record moved to {}", aside.place),
+                )
+                .at_offset(tail.good_end),
+            );
             let cut = LogOp::Cut { file: path.clone(), at: tail.good_end, was: aside.was };
             self.push(cut, ApplyHint::Kept { copy: aside.place });
         }
