@@ -133,10 +133,7 @@ impl GameWriter {
     }
 
     /// Continues a session that is already locked, whatever its status.
-    pub(crate) fn with(
-        session: Session,
-        writer: Box<dyn Writer>,
-    ) -> Result<GameWriter, GameError> {
+    pub(crate) fn with(session: Session, writer: Box<dyn Writer>) -> Result<GameWriter, GameError> {
         GameWriter::with_edits(session, writer, &[])
     }
 
