@@ -92,7 +92,7 @@ fn quarantine_prefix(path: &FilePath) -> String {
 fn is_trash_copy(name: &str, id: &str) -> bool {
     let Some((stamp, rest)) = name.split_once('-') else { return false };
     let is_stamp = TrashName::parse(&format!("{stamp}-x")).is_some();
-    let done = ["-repair", "-scrub"];
+    let done = ["-repair", "-scrub", "-adopt"];
     let behind = rest.strip_prefix(id);
     is_stamp
         && behind.is_some_and(|rest| {
@@ -144,6 +144,7 @@ mod tests {
         check("20260101T100000Z-one-repair", true);
         check("20260101T100000Z-one-repair-2", true);
         check("20260101T100000Z-one-scrub", true);
+        check("20260101T100000Z-one-adopt", true);
         check("20260101T100000Z-one-two", false);
         check("20260101T100000Z-ones", false);
         check("20260101T100000Z-repair-one", false);

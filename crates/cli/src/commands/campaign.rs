@@ -164,13 +164,16 @@ fn play(
     Ok(JsonObject::new().raw("ok", "true").tree("row", &played.row).close())
 }
 
-fn refused(error: CampaignError) -> String {
-    let report = match &error {
+/// Returns the contradictions because of which a turn was refused.
+fn conflict_report(error: &CampaignError) -> Option<String> {
+    match error {
         CampaignError::Conflicts { report } => Some(report.to_value().to_string()),
         _ => None,
-    };
-    let answer =
-        JsonObject::new().raw("ok", "false").text("error", &Error::from(error).to_string());
+    }
+}
+
+fn refused(report: Option<String>, error: &Error) -> String {
+    let answer = JsonObject::new().raw("ok", "false").text("error", &error.to_string());
     match report {
         Some(report) => answer.raw("conflict_report", &report).close(),
         None => answer.close(),
@@ -202,13 +205,17 @@ fn turns(
         let answer = match play((number, &line), &mut source, &open, &mut writer) {
             Ok(answer) => answer,
             Err(error) => {
-                match &error {
-                    CampaignError::Store(StoreError::Busy { .. }) => exit = Exit::Busy,
-                    // Any other store error would also affect the next turn.
-                    CampaignError::Store(_) => return Err(Error::from(error).into()),
-                    _ => {}
+                let is_busy = matches!(&error, CampaignError::Store(StoreError::Busy { .. }));
+                let is_store = matches!(&error, CampaignError::Store(_));
+                let (report, error) = (conflict_report(&error), Error::from(error));
+                if is_store && !is_busy {
+                    // It would also affect the next turn.
+                    return Err(error.into());
                 }
-                refused(error)
+                if exit == Exit::Success {
+                    exit = error.exit();
+                }
+                refused(report, &error)
             }
         };
         writeln!(context.out, "{answer}")?;

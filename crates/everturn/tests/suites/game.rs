@@ -4,6 +4,7 @@
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(clippy::print_stdout, reason = "the suites say how much they tried")]
 
+mod adopt;
 mod archives;
 mod branches;
 mod cases;

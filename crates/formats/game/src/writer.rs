@@ -133,9 +133,15 @@ impl GameWriter {
     }
 
     /// Continues a session that is already locked, whatever its status.
-    pub(crate) fn with(
+    pub(crate) fn with(session: Session, writer: Box<dyn Writer>) -> Result<GameWriter, GameError> {
+        GameWriter::with_edits(session, writer, &[])
+    }
+
+    /// As [`GameWriter::with`], although these state files are not as Everturn wrote them.
+    pub(crate) fn with_edits(
         mut session: Session,
         writer: Box<dyn Writer>,
+        edited: &[FilePath],
     ) -> Result<GameWriter, GameError> {
         let mut meta = session.writable_meta()?;
         session.require_logs()?;
@@ -151,7 +157,9 @@ impl GameWriter {
             return Err(GameError::damaged(&file, reason));
         }
         let moment = session.resume()?;
-        if let Some(finding) = moment.findings.iter().find(|finding| is_doubtful(finding)) {
+        let is_known = |finding: &Finding| edited.contains(&finding.file);
+        let mut doubts = moment.findings.iter().filter(|finding| is_doubtful(finding));
+        if let Some(finding) = doubts.find(|finding| !is_known(finding)) {
             return Err(GameError::damaged(&finding.file, &finding.message));
         }
         let (turns, deltas) =

@@ -124,7 +124,8 @@ impl EntryReader {
         let changes = changes.iter().filter_map(|(_, change)| carried_change(entry.turn, change));
         let own = ToolCall::of(&entry, &entry.raw);
         let call = ToolCall {
-            id: carried.string_at(&["call"]).or(own.id),
+            // The IDs of the carrier are no replacement: it renames IDs that repeat, and the two must not be mixed.
+            id: carried.string_at(&["call"]),
             tool: carried.string_at(&["tool"]).or(own.tool),
         };
         SourceEntry {

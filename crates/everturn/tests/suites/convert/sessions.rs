@@ -205,7 +205,15 @@ fn campaign_turn(random: &mut Random) -> Value {
     let move_there = json!({
         "id": "call_1", "tool": "move", "args": {"actor_id": "pc_001", "to_area_id": there},
     });
-    let calls = if random.below(2) == 0 { vec![move_there] } else { Vec::new() };
+    let wound = json!({
+        "id": "call_1", "tool": "hp_delta",
+        "args": {"target_character_id": "pc_001", "delta": 1, "cause": "rest"},
+    });
+    let calls = match random.below(4) {
+        0 | 1 => vec![move_there],
+        2 => vec![wound],
+        _ => Vec::new(),
+    };
     json!({"user_input": random.text(), "assistant_text": "So be it.", "tool_calls": calls})
 }
 

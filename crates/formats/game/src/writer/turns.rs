@@ -13,7 +13,7 @@ use crate::state::Scope;
 use crate::turn::{Event, TurnInput, TurnLineParts};
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SceneId};
-use everturn_store::{AppendAt, FileMode, Precondition, Step};
+use everturn_store::{AppendAt, FileMode, Fingerprint, Precondition, Step};
 use everturn_value::delta::{DeltaError, DeltaOp, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
@@ -38,8 +38,18 @@ pub(crate) struct TurnDraft {
     pub(crate) changes: Vec<ChangeRecord>,
     /// The scenes that it leaves, in their final form.
     pub(crate) left: Vec<JsonTree>,
-    /// Whether the scene has changed.
-    pub(crate) moved: bool,
+    /// Whether the states are written in the commit of the turn: the scene has changed, or state files were edited.
+    pub(crate) writes_states: bool,
+    /// State files that this turn takes over.
+    edited: Vec<EditedFile>,
+}
+
+/// A state file that was edited by hand.
+pub(crate) struct EditedFile {
+    pub(crate) file: FilePath,
+    pub(crate) bytes: Vec<u8>,
+    /// Where its content is kept.
+    pub(crate) original: FilePath,
 }
 
 impl GameWriter {
@@ -58,13 +68,35 @@ impl GameWriter {
         now: Timestamp,
     ) -> Result<TurnOutcome, GameError> {
         let draft = self.draft(source, input, now)?;
+        self.append_draft(input, draft, now)
+    }
+
+    /// Stores the turn that leads to edited state files, in one commit with the states and the edited files.
+    pub(crate) fn append_edits(
+        &mut self,
+        input: &TurnInput,
+        edited: Vec<EditedFile>,
+        now: Timestamp,
+    ) -> Result<TurnOutcome, GameError> {
+        let input = self.with_scenes(input, now)?;
+        let mut draft = self.draft(TurnSource::Given, &input, now)?;
+        (draft.writes_states, draft.edited) = (true, edited);
+        self.append_draft(&input, draft, now)
+    }
+
+    fn append_draft(
+        &mut self,
+        input: &TurnInput,
+        draft: TurnDraft,
+        now: Timestamp,
+    ) -> Result<TurnOutcome, GameError> {
         let before = (self.meta.clone(), self.turns, self.deltas);
         match self.store_turn(input, &draft, now) {
             Ok((offset, findings)) => {
                 let TurnDraft { turn, time, events, changes, .. } = draft;
                 let rotated = self.turns.first > turn || self.deltas.first > turn;
                 self.session.turn = turn;
-                if draft.moved || self.foreign_base.is_some() {
+                if draft.writes_states || self.foreign_base.is_some() {
                     self.foreign_base = None;
                     self.state_turn = turn;
                     self.session.meta = Some(self.meta.clone());
@@ -117,12 +149,12 @@ impl GameWriter {
         let before = scene_id_of(&self.state.scene);
         let left = self.apply(&mut changes)?;
         let after = scene_id_of(&self.state.scene);
-        let moved = before != after;
         if let Err(error) = self.check_scenes(source, input, before.as_deref(), &changes) {
             self.revert_changes(&changes)?;
             return Err(error);
         }
-        Ok(TurnDraft { turn, time, events, changes, left, moved })
+        let (writes_states, edited) = (before != after, Vec::new());
+        Ok(TurnDraft { turn, time, events, changes, left, writes_states, edited })
     }
 
     /// Returns the IDs of the turn's events; IDs in the input must match.
@@ -322,12 +354,29 @@ impl GameWriter {
             steps.push(Step::Append { file, at: AppendAt::End, lines: lines.into_bytes() });
         }
         steps.extend(rules.turn_files(self, input, draft, scene.as_deref(), now)?);
+        keep_edited_files(&draft.edited, &mut steps);
         let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
         let receipt = self.commit(steps)?;
         if rotated || first_lines || self.turns.first == turn || self.deltas.first == turn {
             self.session.invalidate_files();
         }
         Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
+    }
+}
+
+/// Adds the steps that keep edited files. They must not change again before they are replaced.
+fn keep_edited_files(edited: &[EditedFile], steps: &mut Vec<Step>) {
+    for EditedFile { file: edited, bytes, original } in edited {
+        for step in steps.iter_mut() {
+            if let Step::Replace { file, expect, .. } = step
+                && file == edited
+            {
+                *expect = Precondition::Content(Fingerprint::of(bytes));
+            }
+        }
+        let (file, expect) = (original.clone(), Precondition::Absent);
+        let (bytes, mode) = (bytes.clone(), FileMode::OwnerOnly);
+        steps.push(Step::Replace { file, expect, bytes, mode });
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn turn_files(
         }
         steps.extend(steps_of_base);
     }
-    if draft.moved || game.foreign_base.is_some() {
+    if draft.writes_states || game.foreign_base.is_some() {
         steps.extend(scene_steps(game, draft, now)?);
     }
     steps.push(replace(DocumentFile::Meta.in_dir(&game.session.dir), game.meta.to_bytes()));
