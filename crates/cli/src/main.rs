@@ -39,6 +39,7 @@ mod replay;
 mod report;
 mod retry;
 mod session_line;
+mod server_roots;
 mod sessions;
 mod settings;
 mod sources;

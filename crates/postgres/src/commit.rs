@@ -121,11 +121,12 @@ fn write_entries(connection: &mut Connection, plan: &Plan) -> Result<(), Failure
     let sums: Vec<Option<i64>> = contents.iter().map(|content| (*content)?.sum).collect();
     let tail_pieces: Vec<i32> =
         contents.iter().map(|content| content.map_or(0, |c| c.tail_pieces)).collect();
-    let sql = "INSERT INTO entries SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], \
+    let sql = "INSERT INTO entries SELECT *, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], \
          $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[], $9::integer[]) \
          ON CONFLICT (path) DO UPDATE SET content = EXCLUDED.content, len = EXCLUDED.len, secret = EXCLUDED.secret, \
          open_tail = EXCLUDED.open_tail, sum = EXCLUDED.sum, tail_start = EXCLUDED.tail_start, \
-         tail_pieces = EXCLUDED.tail_pieces WHERE EXCLUDED.content IS NOT NULL";
+         tail_pieces = EXCLUDED.tail_pieces, \
+         modified = EXCLUDED.modified WHERE EXCLUDED.content IS NOT NULL";
     connection.run(
         sql,
         &[

@@ -7,6 +7,8 @@
 
 mod error;
 
+mod environment;
+
 mod address;
 
 mod connection;
@@ -23,4 +25,5 @@ mod commit;
 mod store;
 
 pub use address::{AddressError, ServerAddress};
+pub use environment::ServerEnvironment;
 pub use store::{PostgresStore, StoreHolder};

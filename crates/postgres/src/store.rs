@@ -46,7 +46,8 @@ impl StoreHolder {
     }
 }
 
-/// A store in PostgreSQL. Any number of processes on any number of machines may have the same root open.
+/// A store in PostgreSQL. Cloning it is cheap. Any number of processes on any number of machines may have the same root open.
+#[derive(Clone)]
 pub struct PostgresStore {
     shared: Arc<PostgresShared>,
 }
@@ -68,6 +69,22 @@ impl PostgresStore {
         address: &ServerAddress,
         holder: &StoreHolder,
     ) -> Result<PostgresStore, StoreError> {
+        PostgresStore::open_to_write(address, holder, true)
+    }
+
+    /// As [`PostgresStore::open`], for a root that must exist.
+    pub fn open_existing(
+        address: &ServerAddress,
+        holder: &StoreHolder,
+    ) -> Result<PostgresStore, StoreError> {
+        PostgresStore::open_to_write(address, holder, false)
+    }
+
+    fn open_to_write(
+        address: &ServerAddress,
+        holder: &StoreHolder,
+        may_create: bool,
+    ) -> Result<PostgresStore, StoreError> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| unusable(error.to_string()))?;
         let described = format!("host {}, {}", holder.host, holder.owner);
@@ -80,7 +97,7 @@ impl PostgresStore {
         let opened = store.shared.pool.lend().and_then(|mut lent| {
             lent.with(|connection| {
                 check_durability(connection)?;
-                schema::create_or_migrate(connection, address.root())
+                schema::create_or_migrate(connection, address.root(), may_create)
             })
         });
         opened.map_err(|failure| failure.into_store("open", &FilePath::root()))?;
@@ -256,6 +273,10 @@ impl Store for PostgresStore {
         };
         let lent = begun.map_err(|failure| failure.into_store("read", &path))?;
         Ok(Some(Arc::new(PostgresSnapshot { lent: Mutex::new(lent) })))
+    }
+
+    fn numbers_contents(&self) -> bool {
+        true
     }
 
     /// Always false: another machine may commit at any moment, so whole sessions are read from a snapshot.

@@ -7,9 +7,9 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_session::format::SessionError;
 use everturn_session::quarantine::{QuarantinedPiece, quarantined};
-use everturn_store::disk::Disk;
 use everturn_store::{Store, StoreError};
 
+use super::CheckedFiles;
 use crate::registry;
 
 /// The findings about bytes removed from files at and below `start`, and those of `recovery` that are still relevant.
@@ -18,7 +18,7 @@ use crate::registry;
 /// has is yet to be created.
 pub(super) fn findings(
     store: &Arc<dyn Store>,
-    plain: &dyn Disk,
+    plain: &CheckedFiles,
     start: &FilePath,
     recovery: Vec<Finding>,
 ) -> Result<Vec<Finding>, StoreError> {
@@ -27,8 +27,7 @@ pub(super) fn findings(
         return Ok(recovery);
     }
     let is_there = |piece: &QuarantinedPiece| {
-        let stat = plain.stat(&piece.kept).map_err(StoreError::io("access", &piece.kept))?;
-        Ok::<bool, StoreError>(stat.is_some())
+        Ok::<bool, StoreError>(plain.stat(&piece.kept)?.is_some())
     };
     let mut coming = Vec::new();
     let mut told = Vec::new();

@@ -6,6 +6,7 @@
 
 mod cluster;
 mod commits;
+mod crashes;
 mod leases;
 mod opening;
 mod proxy;
