@@ -22,6 +22,8 @@ mod leases;
 
 mod commit;
 
+mod queue;
+
 mod store;
 
 pub use address::{AddressError, ServerAddress};

@@ -13,8 +13,8 @@ const VERSION: i32 = 1;
 /// The statements that lead from each version to the next; the first ones create the tables.
 ///
 /// A content is a sequence of pieces; its rows do not know the names of files, so that renames leave them alone. A
-/// directory has no content. `tail_start` and `tail_pieces` are the pieces since the last merge. `modified` is in
-/// nanoseconds since 1970. The `id` of a root distinguishes it from another one that had the same name.
+/// directory has no content. `tail_start` and `tail_pieces` are the pieces since the last merge. `modified` has
+/// the seconds since 1970 in its upper half and nanoseconds in its lower half. The `id` of a root distinguishes it from another one that had the same name.
 const MIGRATIONS: &[&str] = &[r#"
 CREATE TABLE entries (
     path text COLLATE "C" PRIMARY KEY,
@@ -76,7 +76,11 @@ pub(crate) fn create_or_migrate(
             if !may_create {
                 return Err(StoreError::Missing { path: FilePath::root() }.into());
             }
-            connection.batch(&format!("CREATE SCHEMA IF NOT EXISTS \"{root}\""))?;
+            // An owner of the schema need not have the right to create others.
+            let known = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+            if connection.query(known, &[&root])?.is_empty() {
+                connection.batch(&format!("CREATE SCHEMA \"{root}\""))?;
+            }
             let taken =
                 "SELECT 1 FROM pg_class WHERE relnamespace = current_schema()::regnamespace";
             if !connection.query(taken, &[])?.is_empty() {

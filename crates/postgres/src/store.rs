@@ -16,7 +16,9 @@ use everturn_store::{
 use crate::address::ServerAddress;
 use crate::connection::{Connection, LentConnection, Pool};
 use crate::error::{Failure, server_error};
+use crate::commit::CommitRequest;
 use crate::leases::{Lease, LeaseHolder};
+use crate::queue::CommitQueue;
 use crate::schema::unusable;
 use crate::{commit, entries, leases, schema};
 
@@ -54,6 +56,7 @@ pub struct PostgresStore {
 
 struct PostgresShared {
     pool: Arc<Pool>,
+    queue: CommitQueue,
     /// `None` if the store is read-only.
     holder: Option<LeaseHolder>,
     /// Makes the texts of [`PostgresShared::next_id`] different.
@@ -117,6 +120,7 @@ impl PostgresStore {
         let pool = Pool::new(address.clone());
         let shared = PostgresShared {
             pool,
+            queue: CommitQueue::default(),
             holder,
             next: AtomicU64::new(0),
             renewing: Mutex::default(),
@@ -361,37 +365,41 @@ impl PostgresWriter {
     fn commit_batch(
         &self,
         state: &mut WriterState,
-        batch: &CheckedBatch,
+        batch: CheckedBatch,
         durability: Durability,
     ) -> Result<CommitReceipt, StoreError> {
         let Some(holder) = &self.shared.holder else { return Err(StoreError::ReadOnly) };
         let id = self.shared.next_id(holder);
         let scope = state.leases.first().map_or_else(FilePath::root, |lease| lease.scope.clone());
+        let leases = state.leases.clone();
+        let mut request = Arc::new(CommitRequest { id, leases, batch: Arc::new(batch), durability });
         let mut tries = 0;
         loop {
             tries += 1;
-            let mut planned = None;
-            let done = self.shared.pool.lend().and_then(|mut lent| {
-                lent.with(|connection| {
-                    commit::commit(connection, &state.leases, batch, durability, &id, &mut planned)
-                })
-            });
+            let (done, planned) = self.shared.queue.commit(&self.shared.pool, Arc::clone(&request));
             let failure = match done {
                 Ok(receipt) => return Ok(receipt),
                 Err(failure) => failure,
             };
             match failure {
                 Failure::Retry(_) if tries < MOST_TRIES => continue,
-                Failure::Disconnected(error) => match self.shared.settle(&mut state.leases, &id) {
-                    Ok(Settled::Committed) => return planned.ok_or(StoreError::Overtaken),
-                    Ok(Settled::LeaseLost) => return Err(StoreError::LeaseLost { scope }),
-                    Ok(Settled::Absent) if tries < MOST_TRIES => {}
-                    Ok(Settled::Absent) => return Err(server_error(&error, "commit to", &scope)),
-                    Err(failure) => {
-                        let cause = Arc::new(failure.into_store("commit to", &scope));
-                        return Err(StoreError::Poisoned { cause });
+                Failure::Disconnected(error) => {
+                    match self.shared.settle(&mut state.leases, &request.id) {
+                        Ok(Settled::Committed) => return planned.ok_or(StoreError::Overtaken),
+                        Ok(Settled::LeaseLost) => return Err(StoreError::LeaseLost { scope }),
+                        Ok(Settled::Absent) if tries < MOST_TRIES => {
+                            let leases = state.leases.clone();
+                            request = Arc::new(request.with_leases(leases));
+                        }
+                        Ok(Settled::Absent) => {
+                            return Err(server_error(&error, "commit to", &scope));
+                        }
+                        Err(failure) => {
+                            let cause = Arc::new(failure.into_store("commit to", &scope));
+                            return Err(StoreError::Poisoned { cause });
+                        }
                     }
-                },
+                }
                 failure => return Err(failure.into_store("commit to", &scope)),
             }
         }
@@ -410,7 +418,7 @@ impl Writer for PostgresWriter {
         if batch.steps().is_empty() {
             return Ok(CommitReceipt::default());
         }
-        self.commit_batch(&mut state, &batch, durability)
+        self.commit_batch(&mut state, batch, durability)
     }
 
     fn add_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {

@@ -87,9 +87,15 @@ fn transcript(dir: &Path, format: &str, turn: &str, root: &str) -> (Vec<String>,
         let mut all: Vec<&str> = words.split(' ').collect();
         all.extend(["--root", root]);
         let mut command = everturn(dir, &all);
+        // Each root has an index of its own.
+        let home = dir.join(if root.contains(':') { "home-one" } else { "home-two" });
+        command.env("HOME", home);
         command.env("EVERTURN_NOW", format!("2026-01-01T10:{number:02}:00Z"));
         let output = run(command, &input.replace("[TURN]", turn));
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(root, "[ROOT]");
+        let quoted = format!("'{root}'");
+        let text = |bytes: &[u8]| {
+            String::from_utf8_lossy(bytes).replace(&quoted, "[ROOT]").replace(root, "[ROOT]")
+        };
         succeeded += usize::from(output.status.success());
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         lines.push(format!("$ {words}\n{out}{err}{}", output.status));
@@ -101,7 +107,7 @@ fn transcript(dir: &Path, format: &str, turn: &str, root: &str) -> (Vec<String>,
 fn check_format(format: &str) {
     let turn = TURNS.iter().find(|(name, _)| *name == format).unwrap().1;
     let dir = tempfile::tempdir().unwrap();
-    let (plain, succeeded) = transcript(dir.path(), format, turn, "sessions");
+    let (plain, succeeded) = transcript(dir.path(), format, turn, "a-directory");
     let (served, _) = transcript(dir.path(), format, turn, &new_address());
     for (one, two) in plain.iter().zip(&served) {
         assert_eq!(one, two);

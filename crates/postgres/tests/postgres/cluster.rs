@@ -32,7 +32,7 @@ fn is_root() -> bool {
 }
 
 /// The directory of the programs of the server. Debian's `postgresql` is installed if there is none.
-fn programs() -> PathBuf {
+pub(crate) fn programs() -> PathBuf {
     let find = || {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
         let bins = versions.map(|version| version.unwrap().path().join("bin"));
