@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everturn_postgres::PostgresStore;
-use everturn_store::{Durability, Store, StoreError};
+use everturn_store::{Durability, Step, Store, StoreError};
 use postgres::fallible_iterator::FallibleIterator;
 
 use crate::cluster::{cluster, holder, new_root, new_store};
@@ -106,13 +106,13 @@ fn terminated_backends_lose_and_double_nothing() {
             );
             let mut client = cluster().client();
             let mut killed = 0;
-            while stopped.recv_timeout(Duration::from_millis(2)).is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(Duration::from_millis(10)).is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout) {
                 killed += client.query(&kill, &[]).unwrap().len();
             }
             println!("{killed} backends were terminated");
             assert!(killed > 0);
         });
-        for n in 0..300 {
+        for n in 0..100 {
             let line = format!("{n}\n");
             outcomes.push(match writer.commit(vec![append("s/log", &line)], Durability::Synced) {
                 Ok(receipt) => Ok(receipt.appended[0]),
@@ -141,4 +141,40 @@ fn terminated_backends_lose_and_double_nothing() {
     }
     println!("{acknowledged} of {} turns were acknowledged", outcomes.len());
     assert!(acknowledged > 0);
+}
+
+/// Commits of many writers that arrive together share transactions. A batch that cannot be applied fails alone.
+#[test]
+fn writers_share_transactions_and_fail_alone() {
+    let root = new_root();
+    let store = PostgresStore::open(&cluster().address(&root), &holder("one")).unwrap();
+    std::thread::scope(|scope| {
+        for session in 0..16 {
+            let store = &store;
+            scope.spawn(move || {
+                let writer = store.lock(&[path(&format!("s/{session}"))]).unwrap();
+                let log = format!("s/{session}/log");
+                for n in 0..20_u64 {
+                    let line = format!("{n}\n");
+                    let receipt = writer.commit(vec![append(&log, &line)], Durability::Synced);
+                    assert_eq!(receipt.unwrap().appended.len(), 1);
+                    // A batch whose expectation does not hold, between the others.
+                    let wrong = Step::create(path(&log), b"x".to_vec());
+                    let refused = writer.commit(vec![wrong], Durability::Synced);
+                    assert!(matches!(refused, Err(StoreError::Taken { .. })), "{refused:?}");
+                }
+            });
+        }
+    });
+    let lines: String = (0..20).map(|n| format!("{n}\n")).collect();
+    for session in 0..16 {
+        let log = store.read(&path(&format!("s/{session}/log")), 0..u64::MAX).unwrap();
+        assert_eq!(String::from_utf8(log).unwrap(), lines, "session {session}");
+    }
+    let count = format!("SELECT count(*), count(DISTINCT xact) FROM {root}.changes");
+    let row = cluster().client().query_one(&count, &[]).unwrap();
+    let (changes, transactions): (i64, i64) = (row.get(0), row.get(1));
+    println!("{changes} commits in {transactions} transactions");
+    assert_eq!(changes, 320);
+    assert!(transactions < changes / 2, "{transactions}");
 }
