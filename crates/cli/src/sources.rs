@@ -382,7 +382,9 @@ pub(crate) fn open_source(
     match OpenRoot::open(source.dir(), access) {
         Ok(root) => Ok(Some(root)),
         // Everturn's own root does not exist before the first session.
-        Err(_) if source.origin == SourceOrigin::Own && !server_roots::may_exist(&source.path) => Ok(None),
+        Err(_) if source.origin == SourceOrigin::Own && !server_roots::may_exist(&source.path) => {
+            Ok(None)
+        }
         Err(error) if selected_sources(context)?.len() == 1 => Err(error),
         Err(error) => {
             Output::status(&error.saying(format!("source {}", source.name)).to_string());

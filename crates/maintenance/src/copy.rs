@@ -168,10 +168,7 @@ impl CopyPlan {
 }
 
 /// The step that creates a file, and its length. `None` if the source no longer has the file.
-fn copy_step(
-    source: &Arc<dyn Store>,
-    file: &FilePath,
-) -> Result<Option<(Step, u64)>, StoreError> {
+fn copy_step(source: &Arc<dyn Store>, file: &FilePath) -> Result<Option<(Step, u64)>, StoreError> {
     let Some(bytes) = read_optional(source, file)? else { return Ok(None) };
     let is_private = source.stat(file)?.is_some_and(|stat| stat.mode & OTHERS == 0);
     let mode = if is_private { FileMode::OwnerOnly } else { FileMode::Default };
@@ -209,8 +206,7 @@ fn units(
     for format in registry::ALL {
         for place in format.locate(from)?.sessions {
             let owned = format.session_files(from, &place)?;
-            let is_own =
-                |file: &&FilePath| owned.paths.iter().any(|path| file.is_within(path));
+            let is_own = |file: &&FilePath| owned.paths.iter().any(|path| file.is_within(path));
             let files: Vec<FilePath> = left.iter().filter(is_own).cloned().collect();
             files.iter().for_each(|file| {
                 left.remove(file);

@@ -120,9 +120,10 @@ impl ServerAddress {
         let service = service.or_else(|| (environment.variable)("PGSERVICE"));
         let mut defaults = service.map_or(Ok(Vec::new()), |name| environment.service(&name))?;
         let variables = VARIABLES.iter();
-        defaults.extend(variables.filter_map(|(key, name)| {
-            Some(((*key).to_owned(), (environment.variable)(name)?))
-        }));
+        defaults
+            .extend(variables.filter_map(|(key, name)| {
+                Some(((*key).to_owned(), (environment.variable)(name)?))
+            }));
         let default = |key: &str| {
             let found = defaults.iter().find(|(known, _)| known == key);
             found.map(|(_, value)| value.as_str())
@@ -134,11 +135,18 @@ impl ServerAddress {
         let authorities = authorities.map(|file| environment.certificates(file)).transpose()?;
         if config.get_password().is_none() {
             let passfile = given("passfile").or_else(|| default("passfile"));
-            if let Some(password) = environment.password(passfile, place(&config).each_ref().map(String::as_str))? {
+            if let Some(password) =
+                environment.password(passfile, place(&config).each_ref().map(String::as_str))?
+            {
                 config.password(password);
             }
         }
-        Ok(ServerAddress { config, authorities, root: root.to_owned(), shown: without_password(text) })
+        Ok(ServerAddress {
+            config,
+            authorities,
+            root: root.to_owned(),
+            shown: without_password(text),
+        })
     }
 
     /// The name of the root, which is the name of its schema.
@@ -174,9 +182,8 @@ fn complete<'a>(
         config.password(password);
     }
     if config.get_connect_timeout().is_none() {
-        let seconds = default("connect_timeout").map_or(Ok(10), |text| {
-            text.parse::<u64>().map_err(|_| bad("connect_timeout", text))
-        })?;
+        let seconds = default("connect_timeout")
+            .map_or(Ok(10), |text| text.parse::<u64>().map_err(|_| bad("connect_timeout", text)))?;
         config.connect_timeout(Duration::from_secs(seconds));
     }
     // Only a server that accepts writes is of use, unless the user wants any.
@@ -224,8 +231,10 @@ fn without_password(text: &str) -> String {
         }
         None => server.to_owned(),
     };
-    let kept: Vec<&str> =
-        query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("password=")).collect();
+    let kept: Vec<&str> = query
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("password="))
+        .collect();
     if kept.is_empty() { server } else { format!("{server}?{}", kept.join("&")) }
 }
 
@@ -308,7 +317,8 @@ mod tests {
         assert_eq!(mode("postgres://localhost/x?sslmode=require"), Ok(SslMode::Require));
     }
 
-    const SERVICES: &str = "[other]\nhost=elsewhere\n\n[team]\n# where\nhost=localhost\nport = 6000\nuser=ann\n";
+    const SERVICES: &str =
+        "[other]\nhost=elsewhere\n\n[team]\n# where\nhost=localhost\nport = 6000\nuser=ann\n";
     const PASSWORDS: &str = "# all\nlocalhost:6000:db:ann:p:a\\:ss\n*:*:*:bob:other\n";
 
     fn parse_with(text: &str, variables: &[(&str, &str)]) -> Result<ServerAddress, AddressError> {

@@ -189,14 +189,12 @@ fn write(connection: &mut Connection, plans: &[PlannedRequest<'_>]) -> Result<()
 }
 
 /// Writes the entries that are new or changed. A directory that another writer has created meanwhile stays.
-fn write_entries(
-    connection: &mut Connection,
-    plans: &[PlannedRequest<'_>],
-) -> Result<(), Failure> {
+fn write_entries(connection: &mut Connection, plans: &[PlannedRequest<'_>]) -> Result<(), Failure> {
     // Several batches may create the same directory.
     let mut changed = BTreeMap::new();
     for (_, plan) in plans {
-        let is_changed = |(path, entry): &(&FilePath, &Entry)| plan.before.get(*path) != Some(*entry);
+        let is_changed =
+            |(path, entry): &(&FilePath, &Entry)| plan.before.get(*path) != Some(*entry);
         changed.extend(plan.after.iter().filter(is_changed));
     }
     let changed: Vec<(&FilePath, &Entry)> = changed.into_iter().collect();

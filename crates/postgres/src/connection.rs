@@ -119,7 +119,8 @@ fn authorities(address: &ServerAddress) -> Result<RootCertStore, StoreError> {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         return Ok(roots);
     };
-    let failed = |cause: String| unusable(format!("the file of sslrootcert cannot be used: {cause}"));
+    let failed =
+        |cause: String| unusable(format!("the file of sslrootcert cannot be used: {cause}"));
     for certificate in CertificateDer::pem_slice_iter(own.as_bytes()) {
         let certificate = certificate.map_err(|error| failed(error.to_string()))?;
         roots.add(certificate).map_err(|error| failed(error.to_string()))?;

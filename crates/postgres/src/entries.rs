@@ -92,7 +92,13 @@ pub(crate) fn stat(
     connection: &mut Connection,
     path: &FilePath,
 ) -> Result<Option<FileStat>, Failure> {
-    let dir = FileStat { kind: FileKind::Dir, len: 0, id: FileId::default(), mode: DIR_BITS, modified: 0 };
+    let dir = FileStat {
+        kind: FileKind::Dir,
+        len: 0,
+        id: FileId::default(),
+        mode: DIR_BITS,
+        modified: 0,
+    };
     if path.is_root() {
         return Ok(Some(dir));
     }

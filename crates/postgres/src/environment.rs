@@ -38,9 +38,10 @@ impl ServerEnvironment<'_> {
         match (self.read_file)(&path) {
             Ok((text, is_open)) => Ok(Some((path, text, is_open))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => Ok(None),
-            Err(error) => {
-                Err(AddressError::File { path: path.display().to_string(), cause: error.to_string() })
-            }
+            Err(error) => Err(AddressError::File {
+                path: path.display().to_string(),
+                cause: error.to_string(),
+            }),
         }
     }
 

@@ -54,7 +54,8 @@ impl CommitQueue {
             let group: Vec<(u64, Arc<CommitRequest>)> = state.waiting.drain(..count).collect();
             state.is_led = true;
             drop(state);
-            let (tickets, requests): (Vec<u64>, Vec<Arc<CommitRequest>>) = group.into_iter().unzip();
+            let (tickets, requests): (Vec<u64>, Vec<Arc<CommitRequest>>) =
+                group.into_iter().unzip();
             let answers = commit_together(pool, &requests);
             state = self.state();
             state.is_led = false;
@@ -74,11 +75,15 @@ fn commit_together(pool: &Arc<Pool>, requests: &[Arc<CommitRequest>]) -> Vec<Com
         Err(Failure::Disconnected(error)) => {
             // Each writer finds out for itself.
             let mut planned = outcomes.into_iter().map(Result::ok);
-            let lost = || (Err(Failure::Disconnected(Arc::clone(&error))), planned.next().flatten());
+            let lost =
+                || (Err(Failure::Disconnected(Arc::clone(&error))), planned.next().flatten());
             std::iter::repeat_with(lost).take(requests.len()).collect()
         }
         Err(failure) if requests.len() == 1 => vec![(Err(failure), None)],
         // One of them may be the reason; alone, each gets its own answer.
-        Err(_) => requests.iter().flat_map(|one| commit_together(pool, std::slice::from_ref(one))).collect(),
+        Err(_) => requests
+            .iter()
+            .flat_map(|one| commit_together(pool, std::slice::from_ref(one)))
+            .collect(),
     }
 }

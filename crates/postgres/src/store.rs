@@ -14,9 +14,9 @@ use everturn_store::{
 };
 
 use crate::address::ServerAddress;
+use crate::commit::CommitRequest;
 use crate::connection::{Connection, LentConnection, Pool};
 use crate::error::{Failure, server_error};
-use crate::commit::CommitRequest;
 use crate::leases::{Lease, LeaseHolder};
 use crate::queue::CommitQueue;
 use crate::schema::unusable;
@@ -372,7 +372,8 @@ impl PostgresWriter {
         let id = self.shared.next_id(holder);
         let scope = state.leases.first().map_or_else(FilePath::root, |lease| lease.scope.clone());
         let leases = state.leases.clone();
-        let mut request = Arc::new(CommitRequest { id, leases, batch: Arc::new(batch), durability });
+        let mut request =
+            Arc::new(CommitRequest { id, leases, batch: Arc::new(batch), durability });
         let mut tries = 0;
         loop {
             tries += 1;

@@ -26,8 +26,8 @@ use crate::server_roots;
 /// which are made again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
-  everturn copy ~/sessions postgres://ann@localhost/games?root=team
-  everturn copy postgres://ann@localhost/games?root=team ./sessions
+  everturn copy ~/sessions 'postgres://ann@localhost/games?root=team'
+  everturn copy 'postgres://ann@localhost/games?root=team' ./sessions
 
 Output with --json:
   {"sessions":2,"copied":9,"same":0,"verified":9,"different":[],"databases":[]}"#)]

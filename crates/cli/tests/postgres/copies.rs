@@ -16,7 +16,8 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
         for entry in fs::read_dir(at).unwrap() {
             let path = entry.unwrap().path();
             let below = path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
-            let is_own = [".everturn/wal", ".everturn/locks", ".everturn/lock", ".everturn/staging"];
+            let is_own =
+                [".everturn/wal", ".everturn/locks", ".everturn/lock", ".everturn/staging"];
             if is_own.iter().any(|own| below.starts_with(own)) {
                 continue;
             }

@@ -43,7 +43,8 @@ fn the_server_lists_shows_and_checks_sessions_of_a_server() {
     let checked = ask("GET", &format!("/api/v1/sessions/{key}/check"), &bearer, "");
     let found = ask("GET", "/api/v1/search?q=gate", &bearer, "");
     let body = r#"{"role":"user","content":"And close it."}"#;
-    let written = ask("POST", &format!("/api/v1/sessions/{key}/turns"), &format!("{bearer}{json}"), body);
+    let written =
+        ask("POST", &format!("/api/v1/sessions/{key}/turns"), &format!("{bearer}{json}"), body);
     server.kill().unwrap();
     server.wait().unwrap();
     assert!(listed.contains("tale"), "{listed}");

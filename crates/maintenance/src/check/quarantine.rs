@@ -26,9 +26,8 @@ pub(super) fn findings(
     if pieces.is_empty() {
         return Ok(recovery);
     }
-    let is_there = |piece: &QuarantinedPiece| {
-        Ok::<bool, StoreError>(plain.stat(&piece.kept)?.is_some())
-    };
+    let is_there =
+        |piece: &QuarantinedPiece| Ok::<bool, StoreError>(plain.stat(&piece.kept)?.is_some());
     let mut coming = Vec::new();
     let mut told = Vec::new();
     let of_session = of_session(store, start);

@@ -104,7 +104,13 @@ impl Cluster {
         let mut all = vec![server.to_owned()];
         all.extend(String::from_utf8(backends.stdout).unwrap().lines().map(str::to_owned));
         assert!(Command::new("kill").arg("-KILL").args(&all).status().unwrap().success());
-        while Command::new("kill").args(["-0", server]).stderr(Stdio::null()).status().unwrap().success() {
+        while Command::new("kill")
+            .args(["-0", server])
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+        {
             sleep(Duration::from_millis(10));
         }
         std::fs::remove_file(self.dir.join("data/postmaster.pid")).unwrap();

@@ -12,7 +12,7 @@ mod opening;
 mod proxy;
 mod rights;
 mod suite;
-mod throughput;
 #[path = "../../../store/tests/store/support.rs"]
 #[expect(dead_code, reason = "shared with the suites of the other stores")]
 mod support;
+mod throughput;

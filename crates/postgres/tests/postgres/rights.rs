@@ -51,9 +51,13 @@ fn the_roles_have_the_rights_that_they_need_and_no_others() {
         let StoreError::Io { source, .. } = &error else { panic!("{error:?}") };
         assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied, "{error:?}");
     }
-    for statement in ["DROP TABLE entries", "UPDATE entries SET len = 1", "SELECT nextval('epochs')"] {
+    for statement in
+        ["DROP TABLE entries", "UPDATE entries SET len = 1", "SELECT nextval('epochs')"]
+    {
         let mut client = cluster().client();
-        client.batch_execute(&format!("SET ROLE {root}_reader; SET search_path TO {root}")).unwrap();
+        client
+            .batch_execute(&format!("SET ROLE {root}_reader; SET search_path TO {root}"))
+            .unwrap();
         assert!(client.batch_execute(statement).is_err(), "{statement}");
     }
 }

@@ -42,7 +42,11 @@ fn measure(name: &str, count: usize, turn: &(dyn Fn(usize) -> Box<dyn FnMut()> +
     times.sort_unstable();
     let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)].as_micros();
     let rate = times.len() as u128 * 1000 / TIME.as_millis();
-    println!("{name:<28} {count:>3} sessions {rate:>6} turns/s  p50 {:>7} us  p99 {:>7} us", at(50), at(99));
+    println!(
+        "{name:<28} {count:>3} sessions {rate:>6} turns/s  p50 {:>7} us  p99 {:>7} us",
+        at(50),
+        at(99)
+    );
 }
 
 fn measure_store(name: &str, store: &Arc<dyn Store>, count: usize) {
@@ -50,7 +54,9 @@ fn measure_store(name: &str, store: &Arc<dyn Store>, count: usize) {
         let scope = format!("n{count}/s{number}");
         let writer = store.lock(&[path(&scope)]).unwrap();
         let file = format!("{scope}/log");
-        Box::new(move || drop(writer.commit(vec![append(&file, &line())], Durability::Synced).unwrap()))
+        Box::new(move || {
+            drop(writer.commit(vec![append(&file, &line())], Durability::Synced).unwrap())
+        })
     });
 }
 
@@ -71,7 +77,9 @@ fn measure_durable_turns() {
             let mut client = cluster().client();
             let insert = client.prepare("INSERT INTO raw VALUES ($1, $2)").unwrap();
             let session = i32::try_from(number).unwrap();
-            Box::new(move || drop(client.execute(&insert, &[&session, &line().as_bytes()]).unwrap()))
+            Box::new(move || {
+                drop(client.execute(&insert, &[&session, &line().as_bytes()]).unwrap())
+            })
         });
         measure_store("PostgreSQL", &store, count);
         let alone = |number: usize| -> Box<dyn FnMut()> {
@@ -86,8 +94,10 @@ fn measure_durable_turns() {
         measure("PostgreSQL, one store each", count, &alone);
         measure_store("plain files", &files, count);
     }
-    let size = format!("SELECT sum(pg_total_relation_size(c.oid)) / (SELECT count(*) FROM {root}.changes) \
-         FROM pg_class c WHERE relnamespace = '{root}'::regnamespace AND relkind = 'r'");
+    let size = format!(
+        "SELECT sum(pg_total_relation_size(c.oid)) / (SELECT count(*) FROM {root}.changes) \
+         FROM pg_class c WHERE relnamespace = '{root}'::regnamespace AND relkind = 'r'"
+    );
     let row = cluster().client().query_one(&format!("SELECT ({size})::bigint"), &[]).unwrap();
     println!("bytes per turn of {TURN}: {}", row.get::<_, i64>(0));
 }
