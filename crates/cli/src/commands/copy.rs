@@ -1,9 +1,11 @@
 //! `everturn copy`: copies all sessions of a root to another root.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use everturn::copy::{CopyPlan, CopyVerdict};
 use everturn::names::FilePath;
+use everturn::store::{MemoryStore, Store};
 use serde_json::json;
 
 use super::Context;
@@ -51,12 +53,34 @@ fn listed<'f>(files: impl ExactSizeIterator<Item = &'f FilePath>) -> String {
     if more == 0 { names } else { format!("{names} and {more} more") }
 }
 
-fn open(path: &Path, access: Option<RootAccess>) -> Result<OpenRoot, Error> {
-    let path = server_roots::shown(path.to_owned())?;
-    match access {
-        Some(access) => OpenRoot::open(&path, access),
-        None => OpenRoot::create(&path),
+/// Reports what would be copied to a root; creates nothing.
+fn dry_run(
+    args: &Args,
+    context: &mut Context,
+    from: &OpenRoot,
+    to: &Path,
+) -> Result<Exit, EarlyExit> {
+    let target: Arc<dyn Store> = match OpenRoot::open(to, RootAccess::Read) {
+        Ok(root) => root.store(),
+        // A directory that is there must be readable.
+        Err(error) if to.exists() => return Err(error.into()),
+        Err(_) => Arc::new(MemoryStore::default()),
+    };
+    let plan = plan(from, &target, to)?;
+    print(args, context, &plan, &CopyVerdict::default())?;
+    Ok(Exit::Success)
+}
+
+/// Compares the roots. A file with other content in the target is an error.
+fn plan(from: &OpenRoot, target: &Arc<dyn Store>, to: &Path) -> Result<CopyPlan, Error> {
+    let plan = CopyPlan::new(&from.store(), target).map_err(Error::from)?;
+    if plan.different.is_empty() {
+        return Ok(plan);
     }
+    let count = count_noun(plan.different.len() as u64, "file", "files");
+    let what = format!("{} has {count} with other content; nothing was copied", to.display());
+    Err(Error::new(Exit::Request, what)
+        .hint(format!("copy to another root; different: {}", listed(plan.different.iter()))))
 }
 
 fn print(
@@ -95,22 +119,15 @@ fn print(
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let from = open(&args.from, Some(RootAccess::Read))?;
-    let to = open(&args.to, None)?;
-    let (source, target) = (from.store(), to.store());
-    let plan = CopyPlan::new(&source, &target).map_err(Error::from)?;
-    if !plan.different.is_empty() {
-        let count = count_noun(plan.different.len() as u64, "file", "files");
-        let place = to.path.display();
-        let what = format!("{count} in {place} exist with other content; nothing was copied");
-        return Err(Error::new(Exit::Request, what)
-            .hint(format!("copy to another root; different: {}", listed(plan.different.iter())))
-            .into());
-    }
+    let from = server_roots::shown(args.from.clone())?;
+    let from = OpenRoot::open(&from, RootAccess::Read)?;
+    let place = server_roots::shown(args.to.clone())?;
     if args.dry_run {
-        print(args, context, &plan, &CopyVerdict::default())?;
-        return Ok(Exit::Success);
+        return dry_run(args, context, &from, &place);
     }
+    let to = OpenRoot::create(&place)?;
+    let (source, target) = (from.store(), to.store());
+    let plan = plan(&from, &target, &place)?;
     let progress = Progress::new("copying");
     let mut done = 0;
     let copied = plan.write(&source, &target, &mut |files| {

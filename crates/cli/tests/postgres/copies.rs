@@ -84,7 +84,7 @@ fn a_copy_replaces_nothing() {
     let output = run(everturn(dir.path(), &["copy", "one", &address]), "");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("exist with other content; nothing was copied"), "{text}");
+    assert!(text.contains("with other content; nothing was copied"), "{text}");
     assert!(text.contains("threads/thread-1/thread.jsonl"), "{text}");
     assert_eq!(succeed(dir.path(), &["ls", "--json", "--root", &address], ""), before);
 }
