@@ -93,18 +93,6 @@ pub trait Disk: Send + Sync {
         Ok(None)
     }
 
-    /// Identifies this mount of the disk since the system was started. As long as it stays the same, every change that
-    /// a process has made is visible, whether or not it was flushed. `None` if the system cannot tell.
-    fn mount_session(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns whether only the user of this process can create names in `dir`.
-    fn is_exclusive_dir(&self, dir: &FilePath) -> io::Result<bool> {
-        let _ = dir;
-        Ok(false)
-    }
-
     /// The number of files this process may have open at once.
     fn max_open_files(&self) -> usize {
         usize::MAX
@@ -264,11 +252,6 @@ impl FileId {
         (self.0, self.1)
     }
 
-    /// Returns the inode number and the creation time, which a file keeps when its file system is mounted again.
-    pub(crate) fn lasting(self) -> (u64, u64) {
-        (self.1, self.2)
-    }
-
     /// Returns whether device and inode number are the same, which is enough while one of the files is open: its number
     /// is not reused before it is closed.
     pub(crate) fn is_same_inode(self, other: FileId) -> bool {
@@ -355,10 +338,6 @@ flushes! {
     CheckpointDir,
     /// A file that commits have changed, before it is closed because too many are open.
     CloseFile,
-    /// A directory in which commits have created names, before the log is left with records.
-    HandOverDir,
-    /// The mark of a log that is left with records.
-    HandOver,
     /// A file whose name is about to be used in another way.
     BarrierFile,
     /// The directory of such a name.

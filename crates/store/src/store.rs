@@ -13,7 +13,6 @@ use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 
 mod batch;
-mod changed_dirs;
 mod changes;
 mod digest;
 mod disk_ops;
@@ -23,7 +22,6 @@ mod file_store;
 mod findings;
 mod fingerprint;
 mod group_commit;
-mod hand_over;
 mod lock_owner;
 mod locks;
 mod log;

@@ -340,10 +340,6 @@ impl Disk for OverlayDisk {
         Ok(false)
     }
 
-    fn mount_session(&self) -> Option<String> {
-        self.base().mount_session()
-    }
-
     fn max_open_files(&self) -> usize {
         self.base().max_open_files()
     }

@@ -101,14 +101,6 @@ mod system {
         Ok(stat_from(&statx(file, "", AtFlags::EMPTY_PATH, WANTED)?))
     }
 
-    /// Returns the number of a mount, which is not used again until the system is restarted. Before Linux 6.8 the
-    /// numbers of mounts were used again, so there is none.
-    pub(crate) fn unique_mount_id(dir: &Base) -> Option<u64> {
-        let wanted = StatxFlags::from_bits_retain(0x4000);
-        let data = statx(dir, "", AtFlags::EMPTY_PATH, wanted).ok()?;
-        (data.stx_mask & wanted.bits() != 0).then_some(data.stx_mnt_id)
-    }
-
     fn stat_from(data: &Statx) -> FileStat {
         let mode = u32::from(data.stx_mode);
         let kind = match FileType::from_raw_mode(mode) {
@@ -189,10 +181,6 @@ mod system {
         Ok(stat_from(&file.metadata()?))
     }
 
-    pub(crate) fn unique_mount_id(_: &Base) -> Option<u64> {
-        None
-    }
-
     fn stat_from(data: &std::fs::Metadata) -> FileStat {
         let kind = match data.file_type() {
             kind if kind.is_file() => FileKind::File,
@@ -209,5 +197,5 @@ mod system {
 
 pub(super) use system::{
     Base, base, below, below_with_time, drop_cache, of_entry, of_file, of_name, open_below,
-    read_more, reserve, unique_mount_id,
+    read_more, reserve,
 };

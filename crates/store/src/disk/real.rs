@@ -4,13 +4,13 @@
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::root_dir::{NameInDir, RootDir, open_to_read};
 use super::{
@@ -21,12 +21,6 @@ use everturn_json::names::{FilePath, Name, NameError};
 
 /// The maximum number of directories that are remembered to lie within the root.
 const MAX_KNOWN_DIRS: usize = 4096;
-
-/// A number that the system chooses when it starts.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
-/// The permissions of the group and of all others to write.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The real disk: everything below one directory.
 ///
@@ -42,8 +36,6 @@ pub struct RealDisk {
     /// Directories that were found to lie within the root.
     known_dirs: Mutex<HashSet<Box<str>, foldhash::fast::RandomState>>,
     flushes: Arc<AtomicU64>,
-    /// See [`Disk::mount_session`]; constant, because the open handles of the root keep it mounted.
-    session: OnceLock<Option<String>>,
 }
 
 impl RealDisk {
@@ -56,8 +48,7 @@ impl RealDisk {
         let base = platform::base(&root)?;
         let beneath = Arc::new(RootDir::new(File::open(&root)?));
         let known_dirs = Mutex::default();
-        let (flushes, session) = (Arc::default(), OnceLock::new());
-        Ok(RealDisk { root, base, beneath, known_dirs, flushes, session })
+        Ok(RealDisk { root, base, beneath, known_dirs, flushes: Arc::default() })
     }
 
     /// Opens the disk below `root`, which is created with its ancestors if necessary.
@@ -305,21 +296,6 @@ impl Disk for RealDisk {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
-    }
-
-    fn mount_session(&self) -> Option<String> {
-        let identify = || {
-            let boot = fs::read_to_string(BOOT_ID).ok()?;
-            let mount = platform::unique_mount_id(&self.base)?;
-            Some(format!("{}/{mount}", boot.trim()))
-        };
-        self.session.get_or_init(identify).clone()
-    }
-
-    fn is_exclusive_dir(&self, dir: &FilePath) -> io::Result<bool> {
-        let data = self.beneath.open_dir(dir)?.metadata()?;
-        let is_ours = data.uid() == geteuid().as_raw();
-        Ok(is_ours && data.mode() & WRITABLE_BY_OTHERS == 0)
     }
 
     fn max_open_files(&self) -> usize {

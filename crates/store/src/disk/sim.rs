@@ -77,26 +77,9 @@ impl SimDisk {
 
     /// Cuts the power: every process ends, and of unflushed changes only those that `survival` allows remain.
     ///
-    /// The disk is remounted with another device number and, unless it [keeps them](SimDisk::keep_numbers), other
-    /// inode numbers.
+    /// The disk is remounted with another device number and other inode numbers.
     pub fn power_cut(&self, survival: Survival) {
         self.world().power_cut(survival);
-    }
-
-    /// Restarts the system in the usual way: every process ends, nothing is lost, and the disk is mounted again.
-    pub fn restart(&self) {
-        self.world().remount();
-    }
-
-    /// Makes files keep their inode numbers and creation times when the disk is mounted again, as on most file systems.
-    /// Otherwise they are numbered differently, as in a copy.
-    pub fn keep_numbers(&self) {
-        self.world().keeps_numbers = true;
-    }
-
-    /// Lets other users write to the disk.
-    pub fn share(&self) {
-        self.world().is_shared = true;
     }
 
     /// Schedules a fault.
@@ -268,16 +251,6 @@ impl Disk for SimDisk {
             return Ok(None);
         };
         Ok(Some(Box::new(files::SimLock::new(self.clone(), path.clone(), lock))))
-    }
-
-    fn mount_session(&self) -> Option<String> {
-        Some(self.world().mount_session())
-    }
-
-    fn is_exclusive_dir(&self, _dir: &FilePath) -> io::Result<bool> {
-        let mut world = self.world();
-        world.count_read(self.pid)?;
-        Ok(!world.is_shared)
     }
 
     fn is_locked(&self, path: &FilePath) -> io::Result<bool> {

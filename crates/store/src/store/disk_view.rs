@@ -7,10 +7,9 @@ use std::io;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::hand_over::HandOver;
 use super::log_number::LogNumber;
 use super::log_scan::{LogPosition, scan_log};
-use super::recovery::{Blocked, RecoveryPremise, RecoveryProgress, read_log, recover};
+use super::recovery::{Blocked, RecoveryProgress, read_log, recover};
 use super::relocate::is_unfinished_copy;
 use crate::disk::{
     DirEntry, DirListing, Disk, DiskFile, FileAccess, FileKind, FileStat, OverlayDisk,
@@ -87,7 +86,7 @@ impl DiskView {
         if logs.iter().any(|log| log.is_shown) {
             let overlay = Arc::new(OverlayDisk::new(Arc::clone(base)));
             for log in logs.iter().filter(|log| log.is_shown) {
-                match recover(&*overlay, log.number, RecoveryPremise::Interrupted, progress) {
+                match recover(&*overlay, log.number, progress) {
                     Ok(recovered) => {
                         blocked.extend(recovered.blocked);
                         findings.extend(recovered.findings);
@@ -252,8 +251,7 @@ fn read_states(disk: &dyn Disk) -> Result<Vec<LogState>, StoreError> {
             };
             let scan = scan_log(&*file).map_err(StoreError::log("read", &path))?;
             log.position = Some(scan.position());
-            log.is_shown = (scan.damaged || !scan.records.is_empty())
-                && HandOver::of_session(disk, number)?.is_none();
+            log.is_shown = scan.damaged || !scan.records.is_empty();
         }
         logs.push(log);
     }

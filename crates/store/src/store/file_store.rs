@@ -196,9 +196,7 @@ impl FileStore {
         lock_unpoisoned(&self.shared.core).options.findings.take()
     }
 
-    /// Flushes the commits of the present writers to the plain files, so that their log is empty.
-    ///
-    /// Commits of released writers are safe already: in the plain files, or in a log that is left to the next process.
+    /// Flushes all commits to the plain files, so that the log is empty.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
         lock_unpoisoned(&self.shared.core).checkpoint()
     }

@@ -9,12 +9,10 @@ use std::io;
 use super::StoreError;
 use super::lock_owner::LockOwner;
 use super::log_number::{LogNumber, capacity_of, in_use_len};
-use super::log_scan::{
-    HeaderSlot, LogPosition, LogScan, RECORDS, SLOT, VERSION, read_epoch, scan_log,
-};
+use super::log_scan::{HeaderSlot, LogScan, RECORDS, SLOT, VERSION, read_epoch, scan_log};
 use super::record::{HEAD, Record};
 use crate::disk::{
-    Disk, DiskFile, DiskLock, FileAccess, FileId, FilePermissions, Flush, is_full, write_full,
+    Disk, DiskFile, DiskLock, FileAccess, FilePermissions, Flush, is_full, write_full,
 };
 use everturn_json::names::FilePath;
 
@@ -80,23 +78,6 @@ impl WriteAheadLog {
         self.file.is_pause_requested()
     }
 
-    /// As [`WriteAheadLog::take_over`], for a log that was closed. An empty epoch is continued.
-    pub(super) fn reuse(
-        disk: &dyn Disk,
-        number: LogNumber,
-        lock: Box<dyn DiskLock>,
-    ) -> Result<WriteAheadLog, StoreError> {
-        let path = number.file();
-        let file = disk.open(&path, FileAccess::Read).map_err(StoreError::io("open", &path))?;
-        let scan = scan_log(&*file).map_err(StoreError::io("read", &path))?;
-        if !scan.is_blank || scan.epoch <= 1 {
-            return WriteAheadLog::take_over(disk, number, lock);
-        }
-        let (log, _) = WriteAheadLog::resume(disk, number, lock)?;
-        log.mark_length().map_err(StoreError::io("extend", &path))?;
-        Ok(log)
-    }
-
     /// Takes over a log that needs no more replay, and starts a new epoch.
     pub(super) fn take_over(
         disk: &dyn Disk,
@@ -134,33 +115,6 @@ impl WriteAheadLog {
         Ok(log)
     }
 
-    /// Takes over a log whose records must stay; returns them as well. Further records are added after them.
-    pub(super) fn resume(
-        disk: &dyn Disk,
-        number: LogNumber,
-        lock: Box<dyn DiskLock>,
-    ) -> Result<(WriteAheadLog, Vec<Record>), StoreError> {
-        let path = number.file();
-        let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
-        let LogScan { records, epoch, link, end, .. } =
-            scan_log(&*file).map_err(StoreError::io("read", &path))?;
-        let capacity = capacity_of(file.stat().map_err(StoreError::io("read", &path))?.len);
-        let (buffer, count) = (Vec::new(), records.len() as u64);
-        let log = WriteAheadLog {
-            number,
-            file,
-            lock,
-            epoch,
-            link,
-            end,
-            acknowledged: end,
-            capacity,
-            buffer,
-            count,
-        };
-        Ok((log, records))
-    }
-
     /// Takes over a log of which some records must stay, and adds a barrier for these names.
     pub(super) fn append_barrier(
         disk: &dyn Disk,
@@ -169,7 +123,23 @@ impl WriteAheadLog {
         names: Vec<FilePath>,
     ) -> Result<(), StoreError> {
         let path = number.file();
-        let (mut log, _) = WriteAheadLog::resume(disk, number, lock)?;
+        let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
+        let LogScan { records, epoch, link, end, .. } =
+            scan_log(&*file).map_err(StoreError::io("read", &path))?;
+        let capacity = capacity_of(file.stat().map_err(StoreError::io("read", &path))?.len);
+        let (promised, buffer, count) = (end, Vec::new(), records.len() as u64);
+        let mut log = WriteAheadLog {
+            number,
+            file,
+            lock,
+            epoch,
+            link,
+            end,
+            acknowledged: promised,
+            capacity,
+            buffer,
+            count,
+        };
         let settled = Record::Barrier(names);
         let end = log.end + settled.size_at_most();
         log.extend(end).map_err(StoreError::io("extend", &path))?;
@@ -183,27 +153,12 @@ impl WriteAheadLog {
         marked.map_err(StoreError::io("write", &self.number.lock()))
     }
 
-    /// Returns where the records end.
-    pub(super) fn position(&self) -> LogPosition {
-        LogPosition { epoch: self.epoch, link: self.link, end: self.end }
-    }
-
-    /// Returns the identity of the file of the log.
-    pub(super) fn file_id(&self) -> io::Result<FileId> {
-        Ok(self.file.stat()?.id)
-    }
-
     /// Releases a log that holds nothing left to do.
     ///
     /// The lock file stays, empty: on a full disk a new one could not be created.
     pub(super) fn close(self) -> Result<(), StoreError> {
         let shortened = self.file.set_len(self.capacity);
         shortened.map_err(StoreError::io("truncate", &self.number.file()))?;
-        self.lock.describe(b"").map_err(StoreError::io("free", &self.number.lock()))
-    }
-
-    /// Releases a log with records, after its [`HandOver`](super::hand_over::HandOver) was written.
-    pub(super) fn leave(self) -> Result<(), StoreError> {
         self.lock.describe(b"").map_err(StoreError::io("free", &self.number.lock()))
     }
 

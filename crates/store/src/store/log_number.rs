@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::hand_over::HandOver;
 use super::lock_owner::LockOwner;
 use super::own_paths::known_own_path;
 use crate::disk::{Disk, DiskLock, FileAccess, FileKind, LockMode};
@@ -70,9 +69,6 @@ impl LogNumber {
         let is_denied = opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
         if !is_denied || self.was_abandoned(disk)? {
             return Ok(false);
-        }
-        if HandOver::is_harmless(disk, self)? {
-            return Ok(true);
         }
         let found = disk.stat(&path).map_err(StoreError::io("access", &path))?;
         Ok(found.is_none_or(|stat| !is_in_use(stat.len)))

@@ -29,8 +29,6 @@ pub(super) struct LogScan {
     pub(super) end: u64,
     /// Whether the log may not have been read completely.
     pub(super) damaged: bool,
-    /// Whether the log is empty, and its headers are whole and of the present version.
-    pub(super) is_blank: bool,
 }
 
 impl LogScan {
@@ -42,9 +40,9 @@ impl LogScan {
 /// The position that a log has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LogPosition {
-    pub(super) epoch: u64,
-    pub(super) link: u64,
-    pub(super) end: u64,
+    epoch: u64,
+    link: u64,
+    end: u64,
 }
 
 impl LogPosition {
@@ -68,7 +66,6 @@ impl LogPosition {
 pub(super) enum HeaderSlot {
     Blank,
     Good {
-        version: u32,
         epoch: u64,
         sum: u64,
     },
@@ -102,7 +99,7 @@ impl HeaderSlot {
         let (expected, sum) = HeaderSlot::encode(version, epoch);
         Ok(match version {
             _ if read < SLOT_USED || bytes != expected => HeaderSlot::Bad,
-            1..=VERSION => HeaderSlot::Good { version, epoch, sum },
+            1..=VERSION => HeaderSlot::Good { epoch, sum },
             _ => HeaderSlot::Newer,
         })
     }
@@ -121,7 +118,7 @@ pub(super) fn read_epoch(file: &dyn DiskFile) -> io::Result<u64> {
 pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
     let slots = [HeaderSlot::read(file, 0)?, HeaderSlot::read(file, 1)?];
     let newest = slots.iter().filter_map(|slot| match slot {
-        HeaderSlot::Good { version, epoch, sum } => Some((*epoch, *sum, *version)),
+        HeaderSlot::Good { epoch, sum } => Some((*epoch, *sum)),
         _ => None,
     });
     if slots.iter().any(|slot| matches!(slot, HeaderSlot::Newer)) {
@@ -129,7 +126,7 @@ pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     let torn = slots.iter().any(|slot| matches!(slot, HeaderSlot::Bad));
-    let Some((epoch, header_sum, version)) = newest.max() else {
+    let Some((epoch, header_sum)) = newest.max() else {
         // Before its first commit a log may have a torn first header, but never a record.
         let damaged =
             torn && read_record_bytes(file, RECORDS)?.is_some_and(|bytes| bytes.len() > HEAD);
@@ -144,8 +141,7 @@ pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
     }
     // A bad header whose other epoch has lost its records was not torn by recycling.
     let damaged = torn && records.is_empty() && has_stray_record(file)?;
-    let is_blank = records.is_empty() && !torn && version == VERSION;
-    Ok(LogScan { records, epoch, link, end: at, damaged, is_blank })
+    Ok(LogScan { records, epoch, link, end: at, damaged })
 }
 
 /// Ensures that the disk holds what the page cache shows of a log, before it is acted on.

@@ -20,16 +20,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::disk_ops::{ensure_dir, fingerprint_range, remove_tree, sync_dir};
+use super::disk_ops::{ensure_dir, fingerprint_range, remove_stale_temp, remove_tree, sync_dir};
 use super::fingerprint::Fingerprint;
-use super::hand_over::{HandOver, shows_content};
 use super::log_number::LogNumber;
 use super::log_scan::{rewrite_and_sync, scan_log};
 use super::own_paths::known_own_path;
 use super::quarantine::{quarantine_bytes, quarantine_range};
 use super::record::{NewContent, StagedContent};
 use super::relocate::relocate;
-use super::replay::{ContentHistory, FileHistory, LogHistory, is_remnant};
+use super::replay::{ContentHistory, FileHistory, LogHistory};
 use super::staging::{
     intact_source, place_staged, quarantine_staged, replacement_permissions, staged_path,
 };
@@ -129,31 +128,16 @@ pub(super) struct RecoveryOutcome {
     pub(super) completed: Vec<FilePath>,
 }
 
-/// What the plain files are like when a log is recovered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RecoveryPremise {
-    /// Any part of the commits may be missing.
-    Interrupted,
-    /// They have shown all commits, which may not be flushed. Files that still show them are flushed and compared with
-    /// the disk, and written again only if they differ: writers may rely on their identity.
-    Shown,
-}
-
-/// Replays a log without a live owner. Afterwards the log may be recycled, unless names are blocked.
+/// Replays the log of a dead process. Afterwards the log may be recycled, unless names are blocked.
 pub(super) fn recover(
     disk: &dyn Disk,
     number: LogNumber,
-    premise: RecoveryPremise,
     progress: &RecoveryProgress,
 ) -> Result<RecoveryOutcome, StoreError> {
     progress.tell(0, 0);
-    let mark = match premise {
-        RecoveryPremise::Interrupted => HandOver::of_log(disk, number)?,
-        RecoveryPremise::Shown => HandOver::of_session(disk, number)?,
-    };
     // A record that only the page cache has must not be half applied at a power cut.
     rewrite_and_sync(disk, number)?;
-    let mut history = match read_log(disk, number)? {
+    let history = match read_log(disk, number)? {
         Ok(history) => history,
         Err(finding) => {
             let path = number.file();
@@ -161,10 +145,10 @@ pub(super) fn recover(
             let len = file.stat().map_err(StoreError::io("access", &path))?.len;
             quarantine_range(disk, &path, &*file, 0, len)?;
             quarantine_staged(disk, number)?;
+            remove_stale_temp(disk, &number.temp_prefix())?;
             return Ok(RecoveryOutcome { findings: vec![finding], ..RecoveryOutcome::default() });
         }
     };
-    let superseded = drop_superseded(disk, premise, mark.as_ref(), &mut history);
     // The owner of a log never uses this name. An earlier recovery may have moved something there to remove it.
     let temp = known_own_path(&["tmp", &format!("{}0", number.temp_prefix())]);
     drop(remove_tree(disk, &temp));
@@ -172,7 +156,6 @@ pub(super) fn recover(
         disk,
         number,
         history: &history,
-        premise,
         temp,
         written: Vec::new(),
         dirs: BTreeSet::new(),
@@ -183,43 +166,17 @@ pub(super) fn recover(
         in_doubt: BTreeSet::new(),
         waiting: BTreeSet::new(),
     };
-    for path in &superseded {
-        let done = recovery.secure_kept(path);
-        recovery.note_parent_dirs(path);
-        recovery.note_blocked(done, [path].into_iter(), &[]);
-    }
     recovery.run(progress);
     let Recovery { findings, blocked, blocked_names, .. } = recovery;
     let mut settled = Vec::new();
-    if !blocked.is_empty() {
+    if blocked.is_empty() {
+        // Not before: removed data may have to be restored.
+        remove_stale_temp(disk, &number.temp_prefix())?;
+    } else {
         let free = history.names().filter(|name| !blocked_names.overlaps(name));
         settled.extend(free.cloned());
     }
     Ok(RecoveryOutcome { findings, blocked, completed: settled })
-}
-
-/// Drops the files that another program has changed since the log was left, and returns them.
-fn drop_superseded(
-    disk: &dyn Disk,
-    premise: RecoveryPremise,
-    mark: Option<&HandOver>,
-    history: &mut LogHistory,
-) -> Vec<FilePath> {
-    let is_superseded = |path: &FilePath, file: &mut FileHistory| {
-        let found = match (premise, mark) {
-            (RecoveryPremise::Interrupted, Some(mark)) => {
-                mark.is_superseded(disk, path, &file.content)
-            }
-            (RecoveryPremise::Interrupted, None) => Ok(false),
-            (RecoveryPremise::Shown, Some(mark)) => mark.is_changed(disk, path),
-            (RecoveryPremise::Shown, None) => {
-                shows_content(disk, path, &file.content, is_remnant).map(|shown| !shown)
-            }
-        };
-        // A file that cannot be read is left to the recovery, which reports it.
-        found.unwrap_or(false)
-    };
-    history.files.extract_if(.., is_superseded).map(|(path, _)| path).collect()
 }
 
 /// A file with unflushed changes.
@@ -252,7 +209,6 @@ struct Recovery<'a> {
     disk: &'a dyn Disk,
     number: LogNumber,
     history: &'a LogHistory,
-    premise: RecoveryPremise,
     temp: FilePath,
     written: Vec<WrittenFile>,
     dirs: BTreeSet<FilePath>,
@@ -303,26 +259,12 @@ impl Recovery<'_> {
 
     fn recover_file(&mut self, name: &FilePath, file: &FileHistory) -> Result<(), StoreError> {
         let Some(place) = self.history.locate(self.disk, name)? else { return Ok(()) };
-        if self.premise == RecoveryPremise::Shown && self.is_on_disk(&place, file).unwrap_or(false)
-        {
-            self.note_parent_dirs(&place);
-            return Ok(());
-        }
         match &file.content {
             ContentHistory::Edited(edits) => self.replay_edits(name, &place, edits)?,
             ContentHistory::Replaced { .. } => self.replace(name, &place, file)?,
         }
         self.note_parent_dirs(&place);
         Ok(())
-    }
-
-    /// Flushes a file, and returns whether the disk has the content that the log gives it.
-    fn is_on_disk(&self, place: &FilePath, file: &FileHistory) -> Result<bool, StoreError> {
-        let opened =
-            self.disk.open(place, FileAccess::Read).map_err(StoreError::io("open", place))?;
-        opened.sync(Flush::RecoverFile).map_err(StoreError::io("flush", place))?;
-        opened.drop_cache().map_err(StoreError::io("read", place))?;
-        shows_content(self.disk, place, &file.content, |found, bytes| found == bytes)
     }
 
     /// Records an error as blocking these names, so that recovery continues with the others.

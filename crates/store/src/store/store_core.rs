@@ -2,14 +2,13 @@
 //!
 //! `plan` turns steps into log operations, `apply` carries them out with the changes of `file_changes` and `undo`,
 //! `apply_task` hands appends to the waiting threads, `tracked_files` has the open files, `root_logs` the logs of the
-//! root, `left_logs` those that are left with records, `reserve` the space for a full disk.
+//! root, `reserve` the space for a full disk.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::batch::{ApplyHint, PendingState, PlannedBatch};
-use super::changed_dirs::ChangedDirs;
 use super::changes::Courtesy;
 use super::disk_ops::ensure_dir;
 use super::log::WriteAheadLog;
@@ -30,7 +29,6 @@ mod append;
 mod apply;
 mod apply_task;
 mod file_changes;
-mod left_logs;
 mod plan;
 mod reserve;
 mod root_logs;
@@ -40,7 +38,6 @@ mod wipe;
 
 use apply::apply_pending;
 use apply_task::{ApplyTask, ApplyTasks, await_apply_tasks};
-use left_logs::{ContinuedLog, leave_log, settle_own_log};
 use plan::plan_batch;
 pub(super) use reserve::{may_use_reserve, release_reserve, retry_with_reserve, uses_trash};
 use root_logs::ensure_log;
@@ -83,10 +80,8 @@ pub(super) struct StoreCore {
     pub(super) options: Options,
     pub(super) log: Option<WriteAheadLog>,
     pub(super) files: HashMap<FilePath, TrackedFile>,
-    /// What the log held when this process continued it; `None` if this process has started the epoch.
-    pub(super) continued: Option<ContinuedLog>,
     /// Directories in which names have changed since the last checkpoint.
-    pub(super) dirs: ChangedDirs,
+    pub(super) dirs: BTreeSet<FilePath>,
     /// Directories whose own names are among `dirs`, or were flushed since this process began.
     ///
     /// The process that created a directory above our scopes may not have flushed its name, and may never do so.
@@ -167,8 +162,7 @@ impl StoreCore {
             options,
             log: None,
             files: HashMap::new(),
-            continued: None,
-            dirs: ChangedDirs::default(),
+            dirs: BTreeSet::new(),
             synced_dirs: BTreeSet::new(),
             path_tracker: PathTracker::default(),
             known_contents: KnownContents::default(),
@@ -225,12 +219,6 @@ impl StoreCore {
         ensure_log(self)?;
         if validated.steps.iter().any(|step| !matches!(step, Step::Append { .. })) {
             await_apply_tasks(self)?;
-        }
-        let ends_names = |step: &Step| matches!(step, Step::Rename { .. } | Step::Remove { .. });
-        if self.continued.is_some() && validated.steps.iter().any(ends_names) {
-            // What an earlier process has written there is not flushed, and may not stay under its name.
-            self.complete_group(round)?;
-            self.checkpoint()?;
         }
         if self.pending_state.conflicts_with(&validated.steps)
             || !self.path_tracker.find_conflicts(&validated.steps).is_empty()
@@ -404,9 +392,6 @@ impl StoreCore {
 
     /// Flushes everything the log says about these names, so that they can be used in another way.
     fn barrier(&mut self, names: Vec<FilePath>) -> Result<(), StoreError> {
-        if self.continued.is_some() {
-            return self.checkpoint();
-        }
         let within = |path: &FilePath| names.iter().any(|name| path.is_within(name));
         self.flush_files(within, Flush::BarrierFile, Flush::BarrierDir)?;
         self.path_tracker.apply_barrier(&names);
@@ -422,47 +407,25 @@ impl StoreCore {
         if log.count == 0 {
             return Ok(());
         }
-        if self.continued.is_some() {
-            settle_own_log(self)?;
-        } else {
-            self.flush_files(|_| true, Flush::CheckpointFile, Flush::CheckpointDir)?;
-        }
+        self.flush_files(|_| true, Flush::CheckpointFile, Flush::CheckpointDir)?;
         let Some(log) = &mut self.log else { return Ok(()) };
         let path = log.number.file();
         if let Err(error) = log.recycle() {
             return Err(self.poison(StoreError::io("recycle", &path)(error)));
         }
         log.shrink(self.options.max_log_size);
-        self.kept_files.remove_kept(&*self.disk);
-        self.forget_epoch();
-        Ok(())
-    }
-
-    /// Forgets what is known of the records in the log.
-    fn forget_epoch(&mut self) {
         self.path_tracker = PathTracker::default();
         self.known_contents.forget_dirs();
         self.pending_control_records.clear();
         self.files.clear();
-        self.dirs.clear();
-        self.continued = None;
+        self.kept_files.remove_kept(&*self.disk);
+        Ok(())
     }
 
-    /// Makes everything in `scopes` safe, so that another process may change it: without our log, or with a log that
-    /// is left to that process.
+    /// Makes everything in `scopes` safe without the log, so that another process may change it.
     pub(super) fn release(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
         self.writers -= 1;
-        if self.writers > 0 {
-            return self.secure_scopes(scopes);
-        }
-        self.apply_buffered()?;
-        await_apply_tasks(self)?;
-        if self.pending_control_records.is_empty() && leave_log(self)? {
-            self.forget_epoch();
-            self.known_contents.clear();
-            return Ok(());
-        }
-        self.checkpoint()
+        if self.writers == 0 { self.checkpoint() } else { self.secure_scopes(scopes) }
     }
 
     /// Makes all commits in these scopes independent of the log, for the next writer of the scopes.

@@ -12,7 +12,6 @@ mod failures;
 mod faults;
 mod flushes;
 mod hooked;
-mod left_logs;
 mod many;
 mod model;
 mod processes;

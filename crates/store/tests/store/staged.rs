@@ -172,8 +172,8 @@ fn what_a_living_process_has_staged_is_its_own() {
     assert_eq!(staged(&disk), [file]);
     drop((writer, living));
     let heir = open_staging(&disk);
-    heir.lock_files(&[path("s")])
-        .and_then(|writer| writer.commit(vec![append("s/log", "{}\n")], Durability::Synced))
+    heir.lock_files(&[path("t")])
+        .and_then(|writer| writer.commit(vec![append("t/log", "{}\n")], Durability::Synced))
         .unwrap();
     assert_eq!(staged(&disk), []);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::faults::{DataSurvival, NameSurvival, Survival};
+use super::faults::DataSurvival;
 
 pub(super) type InodeNumber = u64;
 
@@ -48,10 +48,8 @@ const PAGE: usize = 4096;
 pub(super) struct FileData {
     pub(super) seen: Vec<u8>,
     pub(super) mode: u32,
-    /// When it was created and last written, on the clock of the disk.
-    pub(super) created: u64,
-    pub(super) modified: u64,
-    durable_modified: u64,
+    /// The number of writes.
+    pub(super) writes: u64,
     durable: Vec<u8>,
     unflushed: Vec<PendingWrite>,
     /// Cached pages whose background write has failed: writes to them do not reach the disk.
@@ -62,10 +60,9 @@ pub(super) struct FileData {
 
 impl FileData {
     /// A file with this content, which is on the disk already.
-    pub(super) fn flushed(content: &[u8], mode: u32, created: u64, modified: u64) -> FileData {
+    pub(super) fn flushed(content: &[u8], mode: u32, writes: u64) -> FileData {
         let (seen, durable) = (content.to_vec(), content.to_vec());
-        let durable_modified = modified;
-        FileData { seen, durable, mode, created, modified, durable_modified, ..FileData::default() }
+        FileData { seen, durable, mode, writes, ..FileData::default() }
     }
 
     pub(super) fn flip_bit(&mut self, byte: usize, bit: u8) {
@@ -85,6 +82,7 @@ impl FileData {
     }
 
     fn record(&mut self, write: PendingWrite) {
+        self.writes += 1;
         write.apply(&mut self.seen);
         self.unflushed.push(write);
     }
@@ -96,7 +94,6 @@ impl FileData {
             write.apply(&mut self.durable);
             self.restore_stuck(&write, &before);
         }
-        self.durable_modified = self.modified;
         std::mem::take(&mut self.error)
     }
 
@@ -142,13 +139,7 @@ impl FileData {
         self.seen.clone_from(&self.durable);
     }
 
-    /// Loses unflushed bytes. The time of the last write is kept separately: a system may write it before the bytes.
-    pub(super) fn apply_power_cut(&mut self, survival: Survival, inode: InodeNumber) {
-        let data = survival.data;
-        if survival.names == NameSurvival::Lost {
-            self.modified = self.durable_modified;
-        }
-        self.durable_modified = self.modified;
+    pub(super) fn apply_power_cut(&mut self, data: DataSurvival, inode: InodeNumber) {
         let before = self.durable.clone();
         self.keep_partially(data, inode);
         for page in std::mem::take(&mut self.stuck) {

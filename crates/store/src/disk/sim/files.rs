@@ -83,8 +83,7 @@ impl DiskFile for SimFile {
         let mut world = self.disk.world();
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let count = self.begin_write(&mut world, FileAccess::Write, Some(offset), bytes.len())?;
-        let data = world.tree.written_file(self.inode)?;
-        data.write_at(offset, bytes.get(..count).unwrap_or_default());
+        self.data(&mut world)?.write_at(offset, bytes.get(..count).unwrap_or_default());
         world.written += count as u64;
         Ok(count)
     }
@@ -92,7 +91,7 @@ impl DiskFile for SimFile {
     fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
         let mut world = self.disk.world();
         let written = self.begin_write(&mut world, FileAccess::Append, None, bytes.len())?;
-        let data = world.tree.written_file(self.inode)?;
+        let data = self.data(&mut world)?;
         let at = data.seen.len();
         data.write_at(at, bytes.get(..written).unwrap_or_default());
         world.written += written as u64;
@@ -106,7 +105,7 @@ impl DiskFile for SimFile {
         let mut world = self.disk.world();
         world.count_change(self.disk.pid)?;
         let len = usize::try_from(len).map_err(io::Error::other)?;
-        world.tree.written_file(self.inode)?.set_len(len);
+        self.data(&mut world)?.set_len(len);
         Ok(())
     }
 
@@ -117,8 +116,7 @@ impl DiskFile for SimFile {
         if data.seen.len() as u64 != start || self.access != FileAccess::Write {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let end = usize::try_from(end).map_err(io::Error::other)?;
-        world.tree.written_file(self.inode)?.set_len(end);
+        data.set_len(usize::try_from(end).map_err(io::Error::other)?);
         Ok(())
     }
 
@@ -171,7 +169,7 @@ impl DiskLock for SimLock {
         let mut world = self.disk.world();
         world.count_change(self.disk.pid)?;
         let inode = world.file(&self.path)?;
-        let data = world.tree.written_file(inode)?;
+        let data = world.tree.file_mut(inode)?;
         data.write_at(0, text);
         data.set_len(text.len());
         Ok(())
@@ -182,7 +180,7 @@ impl DiskLock for SimLock {
         world.check_alive(self.disk.pid)?;
         let inode = world.file(&self.path)?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
-        world.tree.written_file(inode)?.write_at(offset, text);
+        world.tree.file_mut(inode)?.write_at(offset, text);
         Ok(())
     }
 

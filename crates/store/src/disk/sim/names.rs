@@ -86,8 +86,6 @@ pub(super) struct SimTree {
     unflushed: Vec<NameChange>,
     files: BTreeMap<InodeNumber, FileData>,
     next_inode: InodeNumber,
-    /// Counts the changes, so that later ones have a later time.
-    clock: u64,
 }
 
 impl SimTree {
@@ -101,20 +99,6 @@ impl SimTree {
 
     pub(super) fn file_mut(&mut self, inode: InodeNumber) -> io::Result<&mut FileData> {
         self.files.get_mut(&inode).ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-
-    /// Returns the next time.
-    fn tick(&mut self) -> u64 {
-        self.clock += 1;
-        self.clock
-    }
-
-    /// As [`SimTree::file_mut`], for a change of the bytes.
-    pub(super) fn written_file(&mut self, inode: InodeNumber) -> io::Result<&mut FileData> {
-        let modified = self.tick();
-        let file = self.file_mut(inode)?;
-        file.modified = modified;
-        Ok(file)
     }
 
     fn record(&mut self, what: NameChangeKind) {
@@ -149,8 +133,7 @@ impl SimTree {
         self.check_vacant(path)?;
         self.next_inode += 1;
         let inode = self.next_inode;
-        let now = self.tick();
-        self.files.insert(inode, FileData::flushed(&[], mode, now, now));
+        self.files.insert(inode, FileData::flushed(&[], mode, 0));
         self.record(NameChangeKind::Add { path: path.clone(), node: SimNode::File(inode) });
         Ok(inode)
     }
@@ -169,10 +152,9 @@ impl SimTree {
             }
             names.insert(path.clone(), SimNode::File(inode));
         }
-        let now = self.tick();
         let old = self.files.get(&inode);
-        let (mode, created) = old.map_or((0o644, now), |file| (file.mode, file.created));
-        self.files.insert(inode, FileData::flushed(content, mode, created, now));
+        let (mode, writes) = old.map_or((0o644, 0), |file| (file.mode, file.writes + 1));
+        self.files.insert(inode, FileData::flushed(content, mode, writes));
     }
 
     pub(super) fn flip_bit(&mut self, inode: InodeNumber, byte: usize, bit: u8) {
@@ -183,7 +165,7 @@ impl SimTree {
 
     pub(super) fn power_cut(&mut self, survival: Survival) {
         for (inode, file) in &mut self.files {
-            file.apply_power_cut(survival, *inode);
+            file.apply_power_cut(survival.data, *inode);
         }
         let changes = std::mem::take(&mut self.unflushed);
         let loose = changes.iter().filter(|change| !change.flushed).count();

@@ -38,12 +38,8 @@ pub(super) struct SimWorld {
     pub(super) mount_points: Vec<FilePath>,
     /// Whether hard links fail.
     pub(super) refuses_links: bool,
-    /// How often the disk was mounted: device numbers differ from mount to mount.
+    /// How often the disk was mounted: device and inode numbers differ from mount to mount.
     mounts: u64,
-    /// Whether files keep their inode numbers and creation times when the disk is mounted again.
-    pub(super) keeps_numbers: bool,
-    /// Whether other users can write everywhere.
-    pub(super) is_shared: bool,
 }
 
 fn os_error(code: i32) -> io::Error {
@@ -166,23 +162,11 @@ impl SimWorld {
     }
 
     pub(super) fn stat_inode(&self, inode: InodeNumber) -> FileStat {
-        let facts = |file: &FileData| (file.seen.len(), file.mode, file.modified, file.created);
-        let (len, mode, modified, created) = self.tree.file(inode).map_or((0, 0, 0, 0), facts);
+        let facts = |file: &FileData| (file.seen.len(), file.mode, file.writes);
+        let (len, mode, modified) = self.tree.file(inode).map_or((0, 0, 0), facts);
         // A copy of a disk, and some file systems at every mount, number the same files differently.
-        let shift = if self.keeps_numbers { 0 } else { self.mounts };
-        let id = FileId(1 + self.mounts, inode.wrapping_add(shift << 32), created + (shift << 32));
+        let id = FileId(1 + self.mounts, inode.wrapping_add(self.mounts << 32), 0);
         FileStat { kind: FileKind::File, len: len as u64, id, mode, modified }
-    }
-
-    /// See [`Disk::mount_session`](super::super::Disk::mount_session).
-    pub(super) fn mount_session(&self) -> String {
-        format!("mount {}", self.mounts)
-    }
-
-    /// Mounts the disk again, after a restart of the system that has lost nothing.
-    pub(super) fn remount(&mut self) {
-        self.end_processes();
-        self.mounts += 1;
     }
 
     pub(super) fn create(

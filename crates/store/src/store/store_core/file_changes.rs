@@ -63,12 +63,13 @@ impl StoreCore {
         let mut made = Vec::new();
         let done = ensure_dir(&*self.disk, &dir, &mut made);
         for dir in made {
-            self.dirs.add_named(&dir);
+            self.dirs.extend(dir.parent());
             undo.push(UndoStep::Remove { path: dir });
         }
         for above in path.ancestors() {
-            if !above.is_root() && self.synced_dirs.insert(above.clone()) {
-                self.dirs.add_named(&above);
+            let owner = above.parent();
+            if owner.is_some() && self.synced_dirs.insert(above) {
+                self.dirs.extend(owner);
             }
         }
         done
@@ -84,7 +85,7 @@ impl StoreCore {
             self.make_parents(path, undo)?;
             let file = match self.disk.create(path, FilePermissions::Default) {
                 Ok(file) => {
-                    self.dirs.add_named(path);
+                    self.dirs.extend(path.parent());
                     undo.push(UndoStep::Remove { path: path.clone() });
                     file
                 }
@@ -174,9 +175,6 @@ impl StoreCore {
             check_same_file(&*self.disk, path, expected)?;
         }
         let replaced = old.is_some();
-        if !replaced {
-            self.dirs.add_named(path);
-        }
         let kept = match old {
             // No later operation can fail.
             _ if last => None,
@@ -240,7 +238,7 @@ impl StoreCore {
         let stat = staged.stat().map_err(StoreError::io("access", temp))?;
         // Nothing after this may fail: the caller only undoes what happened before.
         let relocated = relocate(&*self.disk, temp, path)?;
-        self.dirs.add_replaced(path);
+        self.dirs.extend(path.parent());
         if relocated.is_copied() {
             // The copy is flushed already.
             self.files.remove(path);
@@ -289,7 +287,7 @@ impl StoreCore {
         let relocated = relocate(&*self.disk, from, to)?;
         if relocated.is_copied() {
             self.untrack(from);
-            self.dirs.add_named(to);
+            self.dirs.extend(to.parent());
         } else {
             self.track_rename(from, to);
         }
@@ -300,13 +298,12 @@ impl StoreCore {
     pub(super) fn untrack(&mut self, path: &FilePath) {
         self.files.retain(|file, _| !file.is_within(path));
         self.synced_dirs.retain(|dir| !dir.is_within(path));
-        self.dirs.remove(path);
-        self.dirs.add_named(path);
+        self.dirs.retain(|dir| !dir.is_within(path));
+        self.dirs.extend(path.parent());
     }
 
     pub(super) fn track_rename(&mut self, from: &FilePath, to: &FilePath) {
-        self.dirs.add_named(from);
-        self.dirs.add_named(to);
+        self.dirs.extend([from.parent(), to.parent()].into_iter().flatten());
         let inside = |path: &&FilePath| path.is_within(from);
         let moved: Vec<FilePath> = self.files.keys().filter(inside).cloned().collect();
         for path in moved {
@@ -316,7 +313,8 @@ impl StoreCore {
             }
         }
         self.synced_dirs.retain(|dir| !dir.is_within(from));
-        self.dirs.rename(from, to);
+        let dirs = std::mem::take(&mut self.dirs);
+        self.dirs = dirs.into_iter().map(|dir| dir.rebased(from, to).unwrap_or(dir)).collect();
     }
 
     /// Links a staged content into place; returns whether it has kept its staged name.
@@ -332,7 +330,7 @@ impl StoreCore {
         // Without a temporary name there is no link, and the staged file itself is renamed.
         let temp = self.temp_name().ok();
         let name = place_staged(&*self.disk, staged, temp.as_ref(), path)?;
-        self.dirs.add_replaced(path);
+        self.dirs.extend(path.parent());
         self.files.remove(path);
         Ok(name)
     }

@@ -11,12 +11,12 @@
 use std::io;
 
 use super::StoreCore;
-use super::root_logs::{is_unused, settle_logs};
+use super::root_logs::needs_replay;
 use crate::disk::{DiskFile, DiskLock, FileAccess, FilePermissions, Flush, LockMode};
 use crate::store::log_number::{LogNumber, in_use_len};
 use crate::store::log_scan::records_end;
 use crate::store::own_paths::known_own_path;
-use crate::store::recovery::{RecoveryOutcome, RecoveryPremise, recover};
+use crate::store::recovery::{RecoveryOutcome, recover};
 use crate::store::{Step, StoreError, trash_dir};
 use everturn_json::names::FilePath;
 
@@ -88,8 +88,6 @@ pub(in crate::store) fn release_reserve(core: &mut StoreCore) -> Result<bool, St
             return Ok(true);
         }
     }
-    // Logs that were left with records hold space, too.
-    settle_logs(core)?;
     Ok(cut_closed_log(core)? || cut_reserve_file(core)?)
 }
 
@@ -133,11 +131,10 @@ pub(in crate::store) fn lock_recovery(
 pub(in crate::store) fn recover_with_reserve(
     core: &StoreCore,
     number: LogNumber,
-    premise: RecoveryPremise,
 ) -> Result<RecoveryOutcome, StoreError> {
     let mut findings = Vec::new();
     loop {
-        let outcome = recover(&*core.disk, number, premise, &core.options.progress);
+        let outcome = recover(&*core.disk, number, &core.options.progress);
         let full = match &outcome {
             Ok(recovered) => recovered.blocked.iter().any(|blocked| blocked.cause.is_full()),
             Err(error) => error.is_full(),
@@ -176,7 +173,7 @@ fn cut_closed_log(core: &StoreCore) -> Result<bool, StoreError> {
     for number in LogNumber::list_logs(disk)? {
         let path = number.file();
         let Some(_lock) = number.try_take(disk, LockMode::Exclusive)? else { continue };
-        if !is_unused(core, number)? {
+        if needs_replay(core, number)? {
             continue;
         }
         let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;

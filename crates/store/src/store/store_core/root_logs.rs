@@ -7,17 +7,15 @@
 use std::time::{Duration, Instant};
 
 use super::StoreCore;
-use super::left_logs::continue_log;
 use super::reserve::{fill_reserve, lock_recovery, recover_with_reserve};
 use crate::disk::{Disk, DiskLock, FileAccess, FilePermissions, LockMode, read_all};
 use crate::store::StoreError;
 use crate::store::disk_ops::{ensure_dir, remove_stale_temp};
 use crate::store::disk_view::{all_blocked, blocked_finding};
-use crate::store::hand_over::HandOver;
 use crate::store::log::WriteAheadLog;
 use crate::store::log_number::LogNumber;
 use crate::store::own_paths::known_own_path;
-use crate::store::recovery::{Blocked, RecoveryPremise, read_log};
+use crate::store::recovery::{Blocked, read_log};
 use crate::store::staging::remove_stale_staged;
 use everturn_json::names::FilePath;
 
@@ -25,35 +23,12 @@ use everturn_json::names::FilePath;
 const PATIENCE: Duration = Duration::from_secs(1);
 const WAIT_PAUSE: Duration = Duration::from_millis(10);
 
-/// The number of logs from which on those that were left with records are recovered, before another one is created.
-const MAX_LEFT_LOGS: usize = 4;
-
 /// Recovers the logs of dead processes; skips those of live processes and those that another process is recovering.
 ///
 /// Returns the blocked names: what the logs say of them stays there.
 pub(in crate::store) fn recover_dead_logs(
     core: &mut StoreCore,
 ) -> Result<Vec<Blocked>, StoreError> {
-    recover_logs(core, |_| false)
-}
-
-/// As [`recover_dead_logs`], with all logs that were left with records.
-pub(in crate::store) fn settle_logs(core: &mut StoreCore) -> Result<Vec<Blocked>, StoreError> {
-    recover_logs(core, |_| true)
-}
-
-/// Recovers the logs of dead processes, and of those that were left with records the ones selected by `chosen`.
-fn recover_logs(
-    core: &mut StoreCore,
-    chosen: impl Fn(&HandOver) -> bool,
-) -> Result<Vec<Blocked>, StoreError> {
-    let find_premise = |core: &StoreCore, number| {
-        Ok::<_, StoreError>(match find_duty(core, number)? {
-            LogDuty::Nothing => None,
-            LogDuty::Continue(mark) => chosen(&mark).then_some(RecoveryPremise::Shown),
-            LogDuty::Recover => Some(RecoveryPremise::Interrupted),
-        })
-    };
     let own_number = core.log.as_ref().map(|log| log.number);
     let mut blocked = Vec::new();
     for number in LogNumber::list_logs(&*core.disk)? {
@@ -62,15 +37,15 @@ fn recover_logs(
         }
         // Shared, so that readers still see that the owner is dead.
         let Some(dead) = number.try_take(&*core.disk, LockMode::Shared)? else { continue };
-        if find_premise(core, number)?.is_none() {
+        if !needs_replay(core, number)? {
             continue;
         }
         let Some(lock) = lock_recovery(core, number)? else { continue };
         // Another process may have recovered it just now.
-        if let Some(premise) = find_premise(core, number)? {
+        if needs_replay(core, number)? {
             // The text only informs others of the lock owner.
             drop(lock.describe(&core.options.owner.to_text()));
-            match recover_log(core, number, premise, dead) {
+            match recover_log(core, number, dead) {
                 Ok(names) => blocked.extend(names),
                 Err(error) => blocked.extend(all_blocked(&*core.disk, number, error)),
             }
@@ -85,14 +60,11 @@ fn recover_logs(
 fn recover_log(
     core: &mut StoreCore,
     number: LogNumber,
-    premise: RecoveryPremise,
     dead: Box<dyn DiskLock>,
 ) -> Result<Vec<Blocked>, StoreError> {
-    let recovered = recover_with_reserve(core, number, premise)?;
+    let recovered = recover_with_reserve(core, number)?;
     core.options.findings.add(recovered.findings);
     if recovered.blocked.is_empty() {
-        // Not before: removed data may have to be restored.
-        remove_stale_temp(&*core.disk, &number.temp_prefix())?;
         let log = WriteAheadLog::take_over(&*core.disk, number, dead)?;
         // Not before the new header is flushed: until then records count that may need them.
         remove_stale_staged(&*core.disk, number)?;
@@ -112,29 +84,13 @@ fn report_blocked(core: &mut StoreCore, blocked: &[Blocked]) {
     }
 }
 
-/// What is left to do for a log without an owner.
-enum LogDuty {
-    Nothing,
-    /// The plain files show everything. The next writer continues the log, or recovers it.
-    Continue(HandOver),
-    Recover,
-}
-
-fn find_duty(core: &StoreCore, number: LogNumber) -> Result<LogDuty, StoreError> {
-    if number.was_abandoned(&*core.disk)? {
-        return Ok(LogDuty::Recover);
-    }
-    if let Some(mark) = HandOver::of_session(&*core.disk, number)? {
-        return Ok(LogDuty::Continue(mark));
-    }
+pub(in crate::store) fn needs_replay(
+    core: &StoreCore,
+    number: LogNumber,
+) -> Result<bool, StoreError> {
     let history = read_log(&*core.disk, number)?;
     let has_commits = history.map_or(true, |history| history.commits > 0);
-    Ok(if has_commits { LogDuty::Recover } else { LogDuty::Nothing })
-}
-
-/// Returns whether nothing in a log without an owner counts any more.
-pub(in crate::store) fn is_unused(core: &StoreCore, number: LogNumber) -> Result<bool, StoreError> {
-    Ok(matches!(find_duty(core, number)?, LogDuty::Nothing))
+    Ok(has_commits || number.was_abandoned(&*core.disk)?)
 }
 
 /// Ensures that no other log holds changes in `scopes`, which we have just locked.
@@ -149,19 +105,17 @@ pub(in crate::store) fn await_predecessors(
 ) -> Result<(), StoreError> {
     let start = Instant::now();
     let number = loop {
-        continue_log(core, scopes)?;
-        let blocked = recover_logs(core, |mark| mark.touches(scopes))?;
+        let blocked = recover_dead_logs(core)?;
         let near =
             |scope: &FilePath, path: &FilePath| path.is_within(scope) || scope.is_within(path);
         let concerns = |blocked: &&Blocked| scopes.iter().any(|scope| near(scope, &blocked.name));
         if let Some(blocked) = blocked.iter().find(concerns) {
             return Err(blocked.error());
         }
-        let predecessor = match left_behind {
-            true => find_predecessor(core, scopes)?,
-            false => find_left_log(core, scopes)?,
-        };
-        let Some(number) = predecessor else { return Ok(()) };
+        if !left_behind {
+            return Ok(());
+        }
+        let Some(number) = predecessor(core, scopes)? else { return Ok(()) };
         // Counted in time, because each look reads the log.
         if start.elapsed() >= PATIENCE {
             break number;
@@ -172,25 +126,8 @@ pub(in crate::store) fn await_predecessors(
     Err(StoreError::Busy { scope, owner: number.describe_owner(&*core.disk) })
 }
 
-/// Returns another log that was left with changes in these scopes, and that another process is recovering.
-fn find_left_log(core: &StoreCore, scopes: &[FilePath]) -> Result<Option<LogNumber>, StoreError> {
-    let own_number = core.log.as_ref().map(|log| log.number);
-    for number in LogNumber::list_logs(&*core.disk)? {
-        if Some(number) != own_number
-            && !number.is_closed_by_other_user(&*core.disk)?
-            && HandOver::of_session(&*core.disk, number)?.is_some_and(|mark| mark.touches(scopes))
-        {
-            return Ok(Some(number));
-        }
-    }
-    Ok(None)
-}
-
 /// Returns another log that holds changes in these scopes.
-fn find_predecessor(
-    core: &StoreCore,
-    scopes: &[FilePath],
-) -> Result<Option<LogNumber>, StoreError> {
+fn predecessor(core: &StoreCore, scopes: &[FilePath]) -> Result<Option<LogNumber>, StoreError> {
     let own_number = core.log.as_ref().map(|log| log.number);
     for number in LogNumber::list_logs(&*core.disk)? {
         if Some(number) != own_number
@@ -211,12 +148,23 @@ pub(in crate::store) fn ensure_log(core: &mut StoreCore) -> Result<(), StoreErro
     ensure_dir(&*core.disk, &known_own_path(&["wal"]), &mut Vec::new())?;
     hide_from_git(&*core.disk);
     let numbers = LogNumber::list_logs(&*core.disk)?;
-    if use_existing_log(core, &numbers)? {
-        return Ok(());
-    }
-    if numbers.len() >= MAX_LEFT_LOGS {
-        settle_logs(core)?;
-        if use_existing_log(core, &numbers)? {
+    for number in &numbers {
+        if number.is_closed_by_other_user(&*core.disk)? {
+            continue;
+        }
+        if let Some(lock) = number.try_take(&*core.disk, LockMode::Exclusive)?
+            && !needs_replay(core, *number)?
+        {
+            remove_stale_temp(&*core.disk, &number.temp_prefix())?;
+            let mut log = WriteAheadLog::take_over(&*core.disk, *number, lock)?;
+            remove_stale_staged(&*core.disk, *number)?;
+            // On a full disk, the log at its present length will do, as long as it has space.
+            let extended = log.extend(core.options.log_size);
+            log.mark_in_use(&core.options.owner)?;
+            core.log = Some(log);
+            if extended.is_ok() {
+                fill_reserve(core);
+            }
             return Ok(());
         }
     }
@@ -242,31 +190,6 @@ pub(in crate::store) fn ensure_log(core: &mut StoreCore) -> Result<(), StoreErro
         }
     }
     Ok(())
-}
-
-/// Takes over a log in which nothing counts any more; returns whether there is one.
-fn use_existing_log(core: &mut StoreCore, numbers: &[LogNumber]) -> Result<bool, StoreError> {
-    for number in numbers {
-        if number.is_closed_by_other_user(&*core.disk)? {
-            continue;
-        }
-        if let Some(lock) = number.try_take(&*core.disk, LockMode::Exclusive)?
-            && is_unused(core, *number)?
-        {
-            remove_stale_temp(&*core.disk, &number.temp_prefix())?;
-            let mut log = WriteAheadLog::reuse(&*core.disk, *number, lock)?;
-            remove_stale_staged(&*core.disk, *number)?;
-            // On a full disk, the log at its present length will do, as long as it has space.
-            let extended = log.extend(core.options.log_size);
-            log.mark_in_use(&core.options.owner)?;
-            core.log = Some(log);
-            if extended.is_ok() {
-                fill_reserve(core);
-            }
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// What keeps everything in the own directory out of a repository around it.

@@ -1,13 +1,12 @@
 //! [`TrackedFile`]: the open files, what is known of their ends, and when they are flushed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::StoreCore;
 use super::apply_task::await_apply_tasks;
 use crate::disk::{Disk, DiskFile, FileAccess, FileId, FileKind, FileStat, Flush};
 use crate::store::StoreError;
-use crate::store::changed_dirs::ChangedDirs;
 use crate::store::disk_ops::sync_dir;
 use everturn_json::names::FilePath;
 
@@ -135,11 +134,7 @@ impl StoreCore {
         if !dirty {
             self.stop_tracking(path)?;
             // The program that created the file may not have flushed its name.
-            if self.continued.as_ref().is_some_and(|known| known.files.contains(path)) {
-                self.dirs.add_replaced(path);
-            } else {
-                self.dirs.add_named(path);
-            }
+            self.dirs.extend(path.parent());
         }
         let (file, id, len) = (Arc::from(file), stat.id, stat.len);
         let tracked = TrackedFile { file, id, len, clean, dirty };
@@ -151,13 +146,13 @@ impl StoreCore {
 fn flush_files(
     disk: &dyn Disk,
     files: &mut HashMap<FilePath, TrackedFile>,
-    dirs: &mut ChangedDirs,
+    dirs: &mut BTreeSet<FilePath>,
     chosen: impl Fn(&FilePath) -> bool,
     file_why: Flush,
     dir_why: Flush,
 ) -> Result<(), StoreError> {
     flush_changed(files, chosen, file_why)?;
-    while let Some(dir) = dirs.pop() {
+    while let Some(dir) = dirs.pop_first() {
         sync_dir(disk, &dir, dir_why)?;
     }
     Ok(())

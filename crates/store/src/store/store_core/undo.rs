@@ -42,17 +42,17 @@ pub(super) fn undo_steps(core: &mut StoreCore, steps: Vec<UndoStep>) -> Result<(
                     Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
                     other => other.map_err(StoreError::io("remove", &path))?,
                 }
-                core.dirs.add_named(&path);
+                core.dirs.extend(path.parent());
             }
             UndoStep::Rename { from, to } => core.rename(&from, &to)?,
             UndoStep::RemoveCopy { path } => {
                 let removed = remove_tree(&*core.disk, &path);
                 removed.map_err(StoreError::io("remove", &path))?;
-                core.dirs.add_named(&path);
+                core.dirs.extend(path.parent());
             }
             UndoStep::Old { file, kept } => {
                 core.disk.rename(&kept, &file).map_err(StoreError::io("restore", &file))?;
-                core.dirs.add_replaced(&file);
+                core.dirs.extend(file.parent());
                 // Its content may be as new as the last commit, and not flushed yet.
                 let old = core.open_to_flush(&file)?;
                 let stat = old.stat().map_err(StoreError::io("access", &file))?;

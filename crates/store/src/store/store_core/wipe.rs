@@ -2,7 +2,7 @@
 
 use super::StoreCore;
 use super::apply_task::await_apply_tasks;
-use super::root_logs::{is_unused, settle_logs};
+use super::root_logs::{needs_replay, recover_dead_logs};
 use crate::disk::LockMode;
 use crate::store::StoreError;
 use crate::store::disk_ops::remove_stale_temp;
@@ -16,7 +16,7 @@ pub(in crate::store) fn wipe_logs(core: &mut StoreCore) -> Result<(), StoreError
     core.check_usable()?;
     await_apply_tasks(core)?;
     core.checkpoint()?;
-    settle_logs(core)?;
+    recover_dead_logs(core)?;
     let own_number = core.log.as_ref().map(|log| log.number);
     if let Some(log) = &mut core.log {
         let path = log.number.file();
@@ -32,7 +32,7 @@ pub(in crate::store) fn wipe_logs(core: &mut StoreCore) -> Result<(), StoreError
         let busy =
             || StoreError::Busy { scope: number.file(), owner: "its log is in use".to_owned() };
         let lock = number.try_take(&*core.disk, LockMode::Exclusive)?.ok_or_else(busy)?;
-        if !is_unused(core, number)? {
+        if needs_replay(core, number)? {
             let owner = "its commits cannot be completed".to_owned();
             return Err(StoreError::Busy { scope: known_own_path(&["wal"]), owner });
         }

@@ -10,7 +10,7 @@ use everturn_store::disk::{
     AppendResult, DirListing, Disk, DiskFile, DiskLock, FileAccess, FilePermissions, FileStat,
     Flush, LockMode,
 };
-use everturn_store::{Durability, FileStore, Options, Step, Store, StoreError, Writer};
+use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
 use super::{ENOSPC, LOST, text};
 use crate::support::{append, owner, path, remove, rename, replace};
@@ -146,10 +146,7 @@ fn full() -> (SimDisk, FullDisk) {
     let store = open(disk.process());
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/turns.jsonl", "{}\n")], Durability::Synced).unwrap();
-    drop(writer);
-    // So that the log holds nothing, as after a commit that cannot be left to the next process.
-    store.wipe_logs().unwrap();
-    drop(store);
+    drop((writer, store));
     let full = FullDisk::new(&disk);
     (disk, full)
 }
