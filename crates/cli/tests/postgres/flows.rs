@@ -126,7 +126,6 @@ fn check_format(format: &str) {
             _ => assert_eq!(one, two),
         }
     }
-    println!("{format}: {succeeded} of {} commands succeeded", FLOW.len());
     assert!(succeeded > FLOW.len() / 2, "{}", plain.join("\n"));
 }
 

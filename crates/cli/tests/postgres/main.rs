@@ -1,6 +1,6 @@
 //! The binary on roots of PostgreSQL: every command answers as it does on a directory, and roots can be copied.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the tests start a server and look at files")]
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 

@@ -20,8 +20,8 @@ fn line() -> String {
     format!("{{\"text\":\"{}\"}}\n", "x".repeat(TURN - 12))
 }
 
-/// Runs `turn` in `count` threads; prints turns per second and the times of a turn.
-fn measure(name: &str, count: usize, turn: &(dyn Fn(usize) -> Box<dyn FnMut()> + Sync)) {
+/// Runs `turn` in `count` threads; returns turns per second and the times of a turn.
+fn measure(name: &str, count: usize, turn: &(dyn Fn(usize) -> Box<dyn FnMut()> + Sync)) -> String {
     let mut times: Vec<Duration> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..count)
             .map(|number| {
@@ -42,22 +42,22 @@ fn measure(name: &str, count: usize, turn: &(dyn Fn(usize) -> Box<dyn FnMut()> +
     times.sort_unstable();
     let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)].as_micros();
     let rate = times.len() as u128 * 1000 / TIME.as_millis();
-    println!(
+    format!(
         "{name:<28} {count:>3} sessions {rate:>6} turns/s  p50 {:>7} us  p99 {:>7} us",
         at(50),
         at(99)
-    );
+    )
 }
 
-fn measure_store(name: &str, store: &Arc<dyn Store>, count: usize) {
+fn measure_store(name: &str, store: &Arc<dyn Store>, count: usize) -> String {
     measure(name, count, &|number| {
         let scope = format!("n{count}/s{number}");
         let writer = store.lock(&[path(&scope)]).unwrap();
         let file = format!("{scope}/log");
         Box::new(move || {
-            drop(writer.commit(vec![append(&file, &line())], Durability::Synced).unwrap())
+            drop(writer.commit(vec![append(&file, &line())], Durability::Synced).unwrap());
         })
-    });
+    })
 }
 
 #[test]
@@ -73,15 +73,15 @@ fn measure_durable_turns() {
     let disk = Arc::new(RealDisk::open(dir.path()).unwrap());
     let files: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(owner)).unwrap());
     for count in [1, 16, 64] {
-        measure("raw INSERT", count, &|number| {
+        let raw = measure("raw INSERT", count, &|number| {
             let mut client = cluster().client();
             let insert = client.prepare("INSERT INTO raw VALUES ($1, $2)").unwrap();
             let session = i32::try_from(number).unwrap();
             Box::new(move || {
-                drop(client.execute(&insert, &[&session, &line().as_bytes()]).unwrap())
+                client.execute(&insert, &[&session, &line().as_bytes()]).unwrap();
             })
         });
-        measure_store("PostgreSQL", &store, count);
+        let shared = measure_store("PostgreSQL", &store, count);
         let alone = |number: usize| -> Box<dyn FnMut()> {
             let store = PostgresStore::open(&address, &holder("one")).unwrap();
             let scope = format!("alone{count}/s{number}");
@@ -91,8 +91,9 @@ fn measure_durable_turns() {
                 drop(writer.commit(vec![append(&file, &line())], Durability::Synced).unwrap());
             })
         };
-        measure("PostgreSQL, one store each", count, &alone);
-        measure_store("plain files", &files, count);
+        let alone = measure("PostgreSQL, one store each", count, &alone);
+        let plain = measure_store("plain files", &files, count);
+        println!("{raw}\n{shared}\n{alone}\n{plain}");
     }
     let size = format!(
         "SELECT sum(pg_total_relation_size(c.oid)) / (SELECT count(*) FROM {root}.changes) \
