@@ -38,6 +38,7 @@ mod recovered;
 mod replay;
 mod report;
 mod retry;
+mod root_access;
 mod server_roots;
 mod session_line;
 mod sessions;

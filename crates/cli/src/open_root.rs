@@ -11,14 +11,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{progress, recovered, server_roots, settings, store_errors};
 
-/// The access that a command needs to a root.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RootAccess {
-    /// Nothing is ever written.
-    Read,
-    /// Pending commits are recovered.
-    Write,
-}
+pub(crate) use crate::root_access::RootAccess;
 
 /// An open root.
 #[derive(Clone)]

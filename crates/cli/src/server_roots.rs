@@ -2,15 +2,7 @@
 //!
 //! The address without its password is the path of such a root, so that it can be shown anywhere.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use everturn::store::{Store, StoreError};
-
-use crate::error::Error;
-use crate::exit::Exit;
-use crate::open_root::RootAccess;
+use std::path::Path;
 
 /// Returns whether a root is on a server.
 pub(crate) fn is_address(root: &Path) -> bool {
@@ -31,9 +23,17 @@ pub(crate) use without_server::{open, shown};
 
 #[cfg(feature = "postgres")]
 mod with_server {
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use everturn::store::{Store, StoreError};
     use everturn_postgres::{PostgresStore, ServerAddress, ServerEnvironment, StoreHolder};
 
-    use super::*;
+    use super::is_address;
+    use crate::error::Error;
+    use crate::exit::Exit;
+    use crate::root_access::RootAccess;
     use crate::settings;
 
     /// The addresses that the user gave, with their passwords, by what is shown of them.
@@ -89,7 +89,15 @@ mod with_server {
 
 #[cfg(not(feature = "postgres"))]
 mod without_server {
-    use super::*;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use everturn::store::Store;
+
+    use super::is_address;
+    use crate::error::Error;
+    use crate::exit::Exit;
+    use crate::root_access::RootAccess;
 
     fn unsupported() -> Error {
         Error::new(Exit::Request, "this program was built without PostgreSQL")

@@ -393,7 +393,7 @@ pub(crate) fn open_source(
     }
 }
 
-/// Opens a root on a server for whoever serves it.
+/// Opens a root on a server of a database, for `everturn serve`.
 fn opener(root: &Path) -> SourceOpener {
     let root = root.to_owned();
     SourceOpener::new(move |to_write| {

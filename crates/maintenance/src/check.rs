@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::Arc;
 
+mod checked_files;
 mod large_document;
 mod quarantine;
 
@@ -33,12 +34,12 @@ use everturn_linggen as linggen;
 #[cfg(feature = "agents")]
 use everturn_session::format::SessionError;
 use everturn_store::disk::{DirListing, Disk, FileKind, FileStat};
-use everturn_store::{
-    FileStore, OWN_DIR, Store, StoreError, StoreSource, is_unfinished_copy, snapshot,
-};
+use everturn_store::{FileStore, Store, StoreError, StoreSource, is_unfinished_copy, snapshot};
 #[cfg(feature = "agents")]
 use everturn_thread as thread;
 use everturn_value::document::Document;
+
+use checked_files::CheckedFiles;
 
 pub use everturn_session::finding_sink::{CheckStats, FindingSink};
 
@@ -74,41 +75,6 @@ pub fn check_store(
     let files = CheckedFiles::Store(Arc::clone(store));
     let kept = quarantine::findings(store, &files, start, Vec::new())?;
     check_files(files, Arc::clone(store), (start, stat.kind), kept, watch)
-}
-
-/// What is checked: the disk of a [`FileStore`], or another store.
-enum CheckedFiles {
-    Disk(Arc<dyn Disk>),
-    Store(Arc<dyn Store>),
-}
-
-impl CheckedFiles {
-    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
-        match self {
-            CheckedFiles::Disk(disk) => disk.stat(path).map_err(StoreError::io("access", path)),
-            CheckedFiles::Store(store) => store.stat(path),
-        }
-    }
-
-    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
-        match self {
-            CheckedFiles::Disk(disk) => disk.list(dir).map_err(StoreError::io("list", dir)),
-            CheckedFiles::Store(store) => store.list(dir),
-        }
-    }
-
-    /// Whether a directory is Everturn's own, beside user data. A root may have the same name.
-    fn is_own_dir(&self, dir: &FilePath) -> bool {
-        let is_named = dir.name().is_some_and(|name| name.as_str() == OWN_DIR);
-        let logs = || FilePath::parse(&format!("{}/wal", dir.as_str()));
-        let is_dir = |path: FilePath| {
-            self.stat(&path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == FileKind::Dir))
-        };
-        match self {
-            CheckedFiles::Disk(_) => is_named && logs().is_ok_and(is_dir),
-            CheckedFiles::Store(_) => dir.as_str() == OWN_DIR,
-        }
-    }
 }
 
 fn check_files(

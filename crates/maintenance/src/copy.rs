@@ -109,7 +109,7 @@ impl CopyPlan {
         Ok(())
     }
 
-    /// Copies the files that the target lacks. `copied` is told the number of files after each commit.
+    /// Copies the files that the target lacks. `copied` gets the number of files of each commit.
     ///
     /// Nothing is replaced: a file that has appeared in the target meanwhile is an error.
     pub fn write(

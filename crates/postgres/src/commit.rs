@@ -278,7 +278,7 @@ fn merge(connection: &mut Connection, content: i64, start: i64) -> Result<(), Fa
     write_pieces(connection, &merged.iter().collect::<Vec<_>>())
 }
 
-/// Records the changes and notifies listeners, who are told when the transaction is committed.
+/// Records the changes and notifies listeners when the transaction is committed.
 fn record(connection: &mut Connection, plans: &[PlannedRequest<'_>]) -> Result<(), Failure> {
     let numbers: Vec<i64> = plans.iter().map(|(_, plan)| plan.number).collect();
     let ids: Vec<&str> = plans.iter().map(|(request, _)| request.id.as_str()).collect();

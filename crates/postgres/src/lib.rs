@@ -4,6 +4,12 @@
 //!
 //! A [`PostgresStore`] is a root: a schema of a database, named by a [`ServerAddress`]. Its writers hold leases by the
 //! clock of the server.
+//!
+//! - `environment`, `address`: what an address, variables, service and password files say.
+//! - `connection`, `schema`: connections and their pool; the tables and their version.
+//! - `entries`, `plan`: rows of files, and how a batch changes them.
+//! - `leases`, `commit`, `queue`: who may write, the transaction of a commit, and commits that share one.
+//! - `store`: the store, its writers and snapshots. `error`: how errors of the server become errors of the store.
 
 mod error;
 

@@ -9,7 +9,7 @@ use everturn_session::format::SessionError;
 use everturn_session::quarantine::{QuarantinedPiece, quarantined};
 use everturn_store::{Store, StoreError};
 
-use super::CheckedFiles;
+use super::checked_files::CheckedFiles;
 use crate::registry;
 
 /// The findings about bytes removed from files at and below `start`, and those of `recovery` that are still relevant.
