@@ -39,7 +39,7 @@ use everturn_store::{FileStore, Store, StoreError, StoreSource, is_unfinished_co
 use everturn_thread as thread;
 use everturn_value::document::Document;
 
-use checked_files::CheckedFiles;
+use checked_files::{CheckedFiles, is_data_name, is_external_name};
 
 pub use everturn_session::finding_sink::{CheckStats, FindingSink};
 
@@ -119,18 +119,6 @@ const SECRET_FILES: [&str; 3] = ["auth.json", "mcp-auth.json", "credentials.json
 
 /// How often the check is repeated because sessions were moved meanwhile.
 const MAX_TRIES: usize = 5;
-
-/// Whether a name is that of a file of records or of a document.
-fn is_data_name(name: &str) -> bool {
-    [".json", ".jsonl", ".ndjson"].iter().any(|end| name.ends_with(end))
-}
-
-/// Whether other programs keep sessions in files of this name, which are neither lines nor documents.
-fn is_external_name(path: &FilePath) -> bool {
-    let name = path.name();
-    let name = name.as_ref().map_or("", |name| name.as_str());
-    matches!(name, ".aider.chat.history.md" | "sessions.db")
-}
 
 struct FileChecker<'a> {
     files: CheckedFiles,
