@@ -8,8 +8,12 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use everturn::disk::{FileKind, FileStat};
+use everturn::names::FilePath;
+use everturn::store::Store;
 use rustix::fs::{AtFlags, Stat, stat, statat};
 
 use crate::codec::{CatalogDecoder, CatalogEncoder};
@@ -37,6 +41,13 @@ impl FileStamp {
     /// Returns the stamp of the file at a path; `None` if there is no file or it is not accessible.
     pub(crate) fn of(path: &Path) -> Option<FileStamp> {
         FileStamp::new(&stat(path).ok()?)
+    }
+
+    /// Returns the stamp of a file in a store that numbers its contents.
+    pub(crate) fn numbered(stat: &FileStat) -> FileStamp {
+        let (root, number) = stat.id.numbers();
+        // Not a time: every change has another number or length, so the stamp is stable at once.
+        FileStamp { len: stat.len, number, modified: (0, root.cast_signed()), changed: (0, 0) }
     }
 
     fn new(data: &Stat) -> Option<FileStamp> {
@@ -77,17 +88,31 @@ impl FileStamp {
     }
 }
 
-/// A directory below which many files are stamped; its path is resolved only once.
-pub(crate) struct StampDir(Option<File>);
+/// A root in which many files are stamped: a directory, whose path is resolved only once, or another store.
+pub(crate) enum StampDir<'s> {
+    Dir(Option<File>),
+    Store(&'s Arc<dyn Store>),
+}
 
-impl StampDir {
-    pub(crate) fn open(path: &Path) -> StampDir {
-        StampDir(File::open(path).ok())
+impl StampDir<'_> {
+    pub(crate) fn open<'s>(path: &Path, store: &'s Arc<dyn Store>) -> StampDir<'s> {
+        match store.numbers_contents() {
+            true => StampDir::Store(store),
+            false => StampDir::Dir(File::open(path).ok()),
+        }
     }
 
-    /// Same as [`FileStamp::of`], for a file below the directory.
-    pub(crate) fn stamp(&self, file: &str) -> Option<FileStamp> {
-        FileStamp::new(&statat(self.0.as_ref()?, file, AtFlags::empty()).ok()?)
+    /// Returns the stamp of a file below the root; `None` if there is no file or it is not accessible.
+    pub(crate) fn stamp(&self, file: &FilePath) -> Option<FileStamp> {
+        match self {
+            StampDir::Dir(dir) => {
+                FileStamp::new(&statat(dir.as_ref()?, file.as_str(), AtFlags::empty()).ok()?)
+            }
+            StampDir::Store(store) => {
+                let stat = store.stat(file).ok()??;
+                (stat.kind == FileKind::File).then(|| FileStamp::numbered(&stat))
+            }
+        }
     }
 }
 
@@ -206,6 +231,8 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
+    use everturn::store::MemoryStore;
+
     use super::*;
 
     #[test]
@@ -219,9 +246,13 @@ mod tests {
         one.write(&mut encoder);
         let bytes = encoder.finish();
         assert_eq!(FileStamp::read(&mut CatalogDecoder::open(&bytes, "x").unwrap()), Some(one));
-        assert_eq!(StampDir::open(place.path()).stamp("cache/a"), Some(one));
-        assert_eq!(StampDir::open(place.path()).stamp("cache/b"), None);
-        assert_eq!(StampDir::open(&dir.path("a")).stamp(""), None);
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let stamp = |dir: &Path, file: &str| {
+            StampDir::open(dir, &store).stamp(&FilePath::parse(file).unwrap())
+        };
+        assert_eq!(stamp(place.path(), "cache/a"), Some(one));
+        assert_eq!(stamp(place.path(), "cache/b"), None);
+        assert_eq!(stamp(&dir.path("a"), ""), None);
         assert!(!one.is_stable(SystemTime::now()));
         assert!(one.is_stable(SystemTime::now() + SETTLING * 2));
         dir.replace("a", b"two").unwrap();

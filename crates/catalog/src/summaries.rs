@@ -37,8 +37,9 @@ pub(crate) type FileStamps = Vec<(FilePath, Option<FileStamp>)>;
 /// Returns the current stamps of files. There are none while the store shows commits that the files lack.
 pub(crate) fn read_stamps_of(source: &SessionSource, files: &[FilePath]) -> FileStamps {
     let is_plain = source.store.is_plain();
-    let stamp = |file: &FilePath| is_plain.then(|| FileStamp::of(&source.root.join(file.as_str())));
-    files.iter().map(|file| (file.clone(), stamp(file).flatten())).collect()
+    let root = StampDir::open(&source.root, &source.store);
+    let stamp = |file: &FilePath| root.stamp(file).filter(|_| is_plain);
+    files.iter().map(|file| (file.clone(), stamp(file))).collect()
 }
 
 /// Returns whether a later change of any of the files would change its stamp; `false` if no file exists.
@@ -111,7 +112,7 @@ fn list_once(
     let SessionListing { sessions: mut places, findings } = listed?;
     places.retain(|place| source.covers(place));
     let slots = places.into_iter().map(|place| (known.remove(&place.path), place));
-    let slots = drop_stale_rows(&source.root, slots.map(|(row, place)| (place, row)).collect());
+    let slots = drop_stale_rows(source, slots.map(|(row, place)| (place, row)).collect());
     let missing = slots.iter().filter(|(_, row)| row.is_none()).count();
     let names_only = layout.lists_briefly();
     let bulk = missing > BULK && (detail == SummaryDetail::Names || !names_only);
@@ -153,15 +154,15 @@ pub(crate) fn complete_summaries(sources: &[SessionSource], sessions: &mut [Cata
 
 /// Drops the rows that are out of date.
 fn drop_stale_rows(
-    root: &Path,
+    source: &SessionSource,
     mut slots: Vec<(SessionRef, Option<SummaryRow>)>,
 ) -> Vec<(SessionRef, Option<SummaryRow>)> {
-    let root = StampDir::open(root);
+    let root = StampDir::open(&source.root, &source.store);
     let check = |slots: &mut [(SessionRef, Option<SummaryRow>)]| {
         // Many sessions may share a file, such as a database.
         let mut shared: HashMap<FilePath, Option<FileStamp>> = HashMap::new();
         let mut now = |place: &SessionRef, file: &FilePath| {
-            let look = || root.stamp(file.as_str());
+            let look = || root.stamp(file);
             if file.is_within(&place.path) {
                 return look();
             }

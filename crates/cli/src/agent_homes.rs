@@ -19,9 +19,10 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::Output;
 use crate::retry::{Busy, retry_while_busy};
-use crate::{outside, settings, store_errors};
+use crate::{outside, server_roots, settings, store_errors};
 
 /// How long a change of a home waits for another process.
 const WAIT: Duration = Duration::from_secs(5);
@@ -124,7 +125,7 @@ pub(crate) fn root(named: Option<&Path>, layout: Option<&str>) -> Result<PathBuf
     if agent == AgentKind::Everturn
         && let Some(Value::String(root)) = home.config(&[])?.get("root")
     {
-        return Ok(PathBuf::from(root));
+        return server_roots::shown(PathBuf::from(root));
     }
     Ok(home.dirs.state_dir)
 }
@@ -192,7 +193,7 @@ impl AgentHome {
     }
 
     /// Returns the store of configuration and secrets for writing.
-    pub(crate) fn config_store_to_write(&self) -> Result<FileStore, Error> {
+    pub(crate) fn config_store_to_write(&self) -> Result<Arc<dyn Store>, Error> {
         store_errors::open_store(&self.dirs.config_dir)
     }
 
@@ -210,7 +211,7 @@ impl AgentHome {
     }
 
     /// Returns the store of tool outputs for writing, and whether it holds only the cache.
-    pub(crate) fn cache_store(&self) -> Result<(FileStore, bool), Error> {
+    pub(crate) fn cache_store(&self) -> Result<(Arc<dyn Store>, bool), Error> {
         match self.dirs.arrangement {
             HomeLayout::Home => Ok((store_errors::open_store(&self.dirs.state_dir)?, false)),
             HomeLayout::Xdg => Ok((store_errors::open_store(&self.dirs.cache_dir)?, true)),
@@ -220,6 +221,9 @@ impl AgentHome {
 
 /// Opens a directory for reading, if it exists.
 pub(crate) fn open_if_present(dir: &Path) -> Result<Option<Arc<dyn Store>>, Error> {
+    if server_roots::is_address(dir) {
+        return Ok(Some(OpenRoot::open(dir, RootAccess::Read)?.store()));
+    }
     let disk = match outside::open_disk(dir) {
         Ok(disk) => disk,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -288,8 +292,8 @@ impl AgentHome {
         let step = Step::replace_expecting(name, expect, bytes);
         writer.commit(vec![step], Durability::Synced)?;
         writer.release()?;
-        outside::wipe(&store);
-        Ok(store.close()?)
+        outside::wipe(&*store);
+        Ok(store.checkpoint()?)
     }
 }
 

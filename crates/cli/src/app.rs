@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::{self, Output};
-use crate::{overview, recovered, unparsed_words};
+use crate::{overview, recovered, server_roots, unparsed_words};
 
 /// The limit on open files to request from the system.
 const OPEN_FILES: u64 = 8192;
@@ -53,7 +53,7 @@ fn execute(arguments: Arguments) -> Result<Exit, EarlyExit> {
     let Arguments { globals, command } = arguments;
     output::choose_colour(globals.color);
     let mut context = Context {
-        root: globals.root,
+        root: globals.root.map(server_roots::shown).transpose()?,
         is_root_named: globals.is_root_named,
         layout: globals.layout,
         json: globals.json,

@@ -41,13 +41,13 @@ pub(crate) fn change_policy(
     mode: Option<ApprovalMode>,
 ) -> Result<bool, Error> {
     let store = home.config_store_to_write()?;
-    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    let shared = Arc::clone(&store);
     let mut policies = ProjectPolicies::read(&shared)?;
     let is_changed = match mode {
         Some(mode) => policies.set(&shared, project, mode).map(|()| true)?,
         None => policies.remove(&shared, project)?,
     };
     drop(shared);
-    store.close()?;
+    store.checkpoint()?;
     Ok(is_changed)
 }

@@ -16,6 +16,7 @@ mod completions;
 mod config;
 mod context;
 mod convert;
+mod copy;
 mod credentials;
 mod diff;
 mod edit;
@@ -143,6 +144,7 @@ registry! {
         Export => export,
         Import => import,
         Convert => convert,
+        Copy => copy,
     }
     "Keep safe" {
         Check => check,

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::open_root::OpenRoot;
 use crate::retry::{Busy, retry_while_busy};
-use crate::settings;
+use crate::{server_roots, settings};
 
 /// How long a change of a home waits for another process.
 const WAIT: Duration = Duration::from_secs(5);
@@ -91,7 +91,7 @@ pub(crate) fn open_home(context: &mut Context) -> Result<OpenRoot, Error> {
 pub(crate) fn open_home_if_present(context: &mut Context) -> Result<Option<OpenRoot>, Error> {
     require_format(context, FORMAT)?;
     // A root that the user named must be there.
-    if context.named_root().is_none() && !context.root_dir()?.exists() {
+    if context.named_root().is_none() && !server_roots::may_exist(&context.root_dir()?) {
         return Ok(None);
     }
     context.open_root().map(Some)

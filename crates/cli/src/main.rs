@@ -38,6 +38,8 @@ mod recovered;
 mod replay;
 mod report;
 mod retry;
+mod root_access;
+mod server_roots;
 mod session_line;
 mod sessions;
 mod settings;

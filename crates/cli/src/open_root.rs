@@ -9,61 +9,36 @@ use everturn::store::{FileStore, Options, Store};
 
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{progress, recovered, settings, store_errors};
+use crate::{progress, recovered, server_roots, settings, store_errors};
 
-/// The access that a command needs to a root.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RootAccess {
-    /// Nothing is ever written.
-    Read,
-    /// Pending commits are recovered.
-    Write,
-}
+pub(crate) use crate::root_access::RootAccess;
 
 /// An open root.
 #[derive(Clone)]
 pub(crate) struct OpenRoot {
-    /// The path as the user would write it.
+    /// The path as the user would write it, or the address of a root on a server.
     pub(crate) path: PathBuf,
-    files: Arc<FileStore>,
+    store: Arc<dyn Store>,
     pub(crate) access: RootAccess,
 }
 
 impl OpenRoot {
     pub(crate) fn open(path: &Path, access: RootAccess) -> Result<OpenRoot, Error> {
-        let failed = |cause| {
-            Error::new(Exit::Request, format!("cannot open the root {}", path.display()))
-                .caused_by(cause)
-                .hint("name the directory that holds the sessions with --root DIR or EVERTURN_ROOT")
+        let store = match server_roots::is_address(path) {
+            true => server_roots::open(path, Some(access))?,
+            false => open_dir(path, access)?,
         };
-        let disk = Arc::new(RealDisk::open(path).map_err(failed)?);
-        let recovery = progress::Recovery::new();
-        let progress = recovery.progress();
-        let opened = match access {
-            RootAccess::Read => FileStore::open_read_only_with(disk, progress),
-            RootAccess::Write => {
-                let findings = recovered::findings();
-                let options = Options::new(settings::lock_owner());
-                FileStore::open(disk, Options { progress, findings, ..options })
-            }
-        };
-        recovery.finish();
-        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(opened?), access })
+        Ok(OpenRoot { path: path.to_owned(), store, access })
     }
 
     /// Opens a root for writing; creates it if necessary.
     pub(crate) fn create(path: &Path) -> Result<OpenRoot, Error> {
-        let files = store_errors::open_store(path)?;
-        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access: RootAccess::Write })
-    }
-
-    /// Returns the open store.
-    pub(crate) fn files(&self) -> FileStore {
-        FileStore::clone(&self.files)
+        let store = store_errors::open_store(path)?;
+        Ok(OpenRoot { path: path.to_owned(), store, access: RootAccess::Write })
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
-        Arc::clone(&self.files) as Arc<dyn Store>
+        Arc::clone(&self.store)
     }
 
     /// Returns a path below the root as the user would write it.
@@ -73,6 +48,27 @@ impl OpenRoot {
 
     /// Closes a root that was open for writing.
     pub(crate) fn close(self) -> Result<(), Error> {
-        Ok(self.files.checkpoint()?)
+        Ok(self.store.checkpoint()?)
     }
+}
+
+fn open_dir(path: &Path, access: RootAccess) -> Result<Arc<dyn Store>, Error> {
+    let failed = |cause| {
+        Error::new(Exit::Request, format!("cannot open the root {}", path.display()))
+            .caused_by(cause)
+            .hint("name the directory that holds the sessions with --root DIR or EVERTURN_ROOT")
+    };
+    let disk = Arc::new(RealDisk::open(path).map_err(failed)?);
+    let recovery = progress::Recovery::new();
+    let progress = recovery.progress();
+    let opened = match access {
+        RootAccess::Read => FileStore::open_read_only_with(disk, progress),
+        RootAccess::Write => {
+            let findings = recovered::findings();
+            let options = Options::new(settings::lock_owner());
+            FileStore::open(disk, Options { progress, findings, ..options })
+        }
+    };
+    recovery.finish();
+    Ok(Arc::new(opened?))
 }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use everturn::checksum::checksum;
 use everturn::disk::{Disk, RealDisk, SplitDisk};
 use everturn::home;
-use everturn::store::{FileStore, OWN_DIR, Store, StoreError};
+use everturn::store::{OWN_DIR, Store, StoreError};
 
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{settings, store_errors};
+use crate::{server_roots, settings, store_errors};
 
 /// The directory below Everturn's own that has a directory for each of the user's.
 const DIRECTORY: &str = "outside";
@@ -44,7 +44,10 @@ pub(crate) fn open_disk(dir: &Path) -> io::Result<Arc<dyn Disk>> {
 }
 
 /// Opens a directory of the user for writing; it is created if necessary. A directory that is a link is refused.
-pub(crate) fn open_to_write(dir: &Path) -> Result<FileStore, Error> {
+pub(crate) fn open_to_write(dir: &Path) -> Result<Arc<dyn Store>, Error> {
+    if server_roots::is_address(dir) {
+        return server_roots::open(dir, None);
+    }
     if dir.is_symlink() {
         let what = format!("{} is a link; everturn does not write through links", dir.display());
         return Err(Error::new(Exit::Request, what).hint("use the real path, or remove the link"));
@@ -64,7 +67,7 @@ pub(crate) fn open_to_write(dir: &Path) -> Result<FileStore, Error> {
 }
 
 /// Overwrites what the logs of a store still hold. Says so if another process prevents it.
-pub(crate) fn wipe(store: &FileStore) {
+pub(crate) fn wipe(store: &dyn Store) {
     match store.wipe_logs() {
         Ok(()) => {}
         Err(StoreError::Busy { owner, .. }) => Output::status(&format!(

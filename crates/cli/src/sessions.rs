@@ -20,6 +20,7 @@ use crate::findings::{print_findings, quarantine_line};
 use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::Output;
 use crate::retry::retry_while_busy;
+use crate::server_roots;
 
 pub(crate) use candidates::{Candidate, LookupResult, candidates};
 
@@ -121,7 +122,10 @@ impl FoundSession {
         let damaged = matches!(error, SessionError::Damaged { .. });
         let error = Error::from(error);
         let path = self.root.shown(&self.place.path);
-        let check = || format!("everturn check {}", shell_word(&path));
+        let check = || match server_roots::is_address(&self.root.path) {
+            true => next_command(&format!("check {}", shell_word(&self.place.id))),
+            false => format!("everturn check {}", shell_word(&path)),
+        };
         if damaged { error.hint(check()) } else { error }
     }
 }

@@ -45,6 +45,18 @@ pub(crate) fn lock_owner() -> LockOwner {
     LockOwner { pid: std::process::id(), started: now().to_string() }
 }
 
+/// Returns the name of this machine, as writers on other machines see it.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Returns the text of a file, and whether other users can read it.
+pub(crate) fn read_text(path: &Path) -> std::io::Result<(String, bool)> {
+    use std::os::unix::fs::PermissionsExt;
+    let is_open = std::fs::metadata(path)?.permissions().mode() & 0o077 != 0;
+    Ok((std::fs::read_to_string(path)?, is_open))
+}
+
 /// Returns the directories of a program, all below `root` if one is given.
 pub(crate) fn home(program: &ProgramDirs, root: Option<&Path>) -> Result<HomeDirs, Error> {
     let environment = Environment {

@@ -9,7 +9,7 @@ use everturn::config::{self, Config};
 use everturn::format::{self, SessionFormat};
 
 use everturn::model::SessionRef;
-use everturn_server::ServedSource;
+use everturn_server::{ServedSource, SourceOpener};
 use serde_json::{Value, json};
 
 use crate::agent_homes::{self, AgentKind};
@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::Output;
+use crate::server_roots;
 use crate::settings;
 
 /// A location of sessions.
@@ -381,7 +382,9 @@ pub(crate) fn open_source(
     match OpenRoot::open(source.dir(), access) {
         Ok(root) => Ok(Some(root)),
         // Everturn's own root does not exist before the first session.
-        Err(_) if source.origin == SourceOrigin::Own && !source.path.exists() => Ok(None),
+        Err(_) if source.origin == SourceOrigin::Own && !server_roots::may_exist(&source.path) => {
+            Ok(None)
+        }
         Err(error) if selected_sources(context)?.len() == 1 => Err(error),
         Err(error) => {
             Output::status(&error.saying(format!("source {}", source.name)).to_string());
@@ -390,12 +393,21 @@ pub(crate) fn open_source(
     }
 }
 
+/// Opens a root on a server of a database, for `everturn serve`.
+fn opener(root: &Path) -> SourceOpener {
+    let root = root.to_owned();
+    SourceOpener::new(move |to_write| {
+        let access = if to_write { None } else { Some(RootAccess::Read) };
+        server_roots::open(&root, access).map_err(|error| error.to_string())
+    })
+}
+
 /// Returns the sources for a server, with unique names. The own root is one also before it exists.
 pub(crate) fn served_sources(context: &Context) -> Result<Vec<ServedSource>, Error> {
     let mut served: Vec<ServedSource> = Vec::new();
     for source in selected_sources(context)? {
         let is_main = matches!(source.origin, SourceOrigin::Own | SourceOrigin::Named);
-        if !is_main && !source.path.exists() {
+        if !is_main && !server_roots::may_exist(&source.path) {
             continue;
         }
         let times = served.iter().filter(|known| known.name == source.name).count();
@@ -406,6 +418,7 @@ pub(crate) fn served_sources(context: &Context) -> Result<Vec<ServedSource>, Err
             formats: source.layouts(context),
             only: source.file_name().map(str::to_owned),
             is_main,
+            server: server_roots::is_address(source.dir()).then(|| opener(source.dir())),
         });
     }
     Ok(served)

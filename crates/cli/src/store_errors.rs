@@ -7,12 +7,12 @@ use std::sync::Arc;
 use everturn::disk::{Disk, RealDisk};
 use everturn::format::SessionError;
 use everturn::names::NameError;
-use everturn::store::{FileStore, Options, StoreError};
+use everturn::store::{FileStore, Options, Store, StoreError};
 
 use crate::context::next_command;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{progress, recovered, settings};
+use crate::{progress, recovered, server_roots, settings};
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Error {
@@ -116,7 +116,10 @@ impl From<SessionError> for Error {
 }
 
 /// Opens the store at `root`, which is created if necessary.
-pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
+pub(crate) fn open_store(root: &Path) -> Result<Arc<dyn Store>, Error> {
+    if server_roots::is_address(root) {
+        return server_roots::open(root, None);
+    }
     let failed = |cause| {
         Error::new(Exit::Request, format!("cannot open the root {}", root.display()))
             .caused_by(cause)
@@ -125,12 +128,13 @@ pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
 }
 
 /// Opens the store on a disk; `root` is its path for messages.
-pub(crate) fn open_store_on(disk: Arc<dyn Disk>, root: &Path) -> Result<FileStore, Error> {
+pub(crate) fn open_store_on(disk: Arc<dyn Disk>, root: &Path) -> Result<Arc<dyn Store>, Error> {
     let findings = recovered::findings();
     let recovery = progress::Recovery::new();
     let progress = recovery.progress();
     let options = Options { findings, progress, ..Options::new(settings::lock_owner()) };
     let opened = FileStore::open(disk, options);
     recovery.finish();
-    opened.map_err(|error| Error::from(error).at(&root.display().to_string()))
+    let store = opened.map_err(|error| Error::from(error).at(&root.display().to_string()))?;
+    Ok(Arc::new(store))
 }

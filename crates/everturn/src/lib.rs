@@ -66,7 +66,7 @@ pub use session::{AnyFormat, AnySession, Changes, Entries, FormatTag, Session, T
 
 pub use everturn_archive as archive;
 pub use everturn_json::{checksum, finding, json, jsonl, names};
-pub use everturn_maintenance::{check, retention, scan_files, scrub, seal};
+pub use everturn_maintenance::{check, copy, retention, scan_files, scrub, seal};
 pub use everturn_secrets::{scan, vault};
 pub use everturn_session::{finding_sink, model, quarantine, repair, session_files};
 pub use everturn_settings::{config, home};

@@ -41,7 +41,6 @@ impl Deref for Root {
 pub struct RootSessions {
     path: PathBuf,
     store: Arc<dyn Store>,
-    files: FileStore,
     clock: Clock,
 }
 
@@ -86,10 +85,9 @@ impl RootBuilder {
 
     /// A root over a store that is open already, with its own options; it may be read-only.
     #[must_use]
-    pub fn with_store(self, path: impl AsRef<Path>, files: FileStore) -> Root {
-        let store: Arc<dyn Store> = Arc::new(files.clone());
+    pub fn with_store(self, path: impl AsRef<Path>, store: Arc<dyn Store>) -> Root {
         let path = path.as_ref().to_owned();
-        Root { sessions: RootSessions { path, store, files, clock: self.clock } }
+        Root { sessions: RootSessions { path, store, clock: self.clock } }
     }
 
     /// Opens an existing directory for reading: nothing is ever written.
@@ -98,7 +96,7 @@ impl RootBuilder {
         let failed = |source| Error::Root { path: path.to_owned(), source };
         let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(path).map_err(failed)?);
         let files = FileStore::open_read_only(disk)?;
-        Ok(self.with_store(path, files))
+        Ok(self.with_store(path, Arc::new(files)))
     }
 
     fn open_on(self, path: &Path, disk: std::io::Result<RealDisk>) -> Result<Root, Error> {
@@ -107,7 +105,7 @@ impl RootBuilder {
         let (pid, started) =
             self.owner.unwrap_or_else(|| (std::process::id(), (self.clock)().to_string()));
         let files = FileStore::open(disk, Options::new(LockOwner { pid, started }))?;
-        Ok(RootBuilder { owner: None, ..self }.with_store(path, files))
+        Ok(RootBuilder { owner: None, ..self }.with_store(path, Arc::new(files)))
     }
 }
 
@@ -255,6 +253,6 @@ impl RootSessions {
     }
 
     pub(crate) fn checkpoint(&self) -> Result<(), Error> {
-        Ok(self.files.checkpoint()?)
+        Ok(self.store.checkpoint()?)
     }
 }

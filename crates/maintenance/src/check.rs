@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::Arc;
 
+mod checked_files;
 mod formats;
 mod large_document;
 mod quarantine;
@@ -20,10 +21,10 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::jsonl::{ByteSource, JsonlScan, LARGEST_TEXT, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_store::disk::{DirListing, Disk, FileKind, FileStat};
-use everturn_store::{
-    FileStore, OWN_DIR, Store, StoreError, StoreSource, is_unfinished_copy, snapshot,
-};
+use everturn_store::{FileStore, Store, StoreError, StoreSource, is_unfinished_copy, snapshot};
 use everturn_value::document::Document;
+
+use checked_files::{CheckedFiles, is_data_name, is_external_name};
 
 pub use everturn_session::finding_sink::{CheckStats, FindingSink};
 
@@ -39,12 +40,37 @@ pub fn check_path(
     let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
     let files = FileStore::open_read_only(Arc::clone(disk))?;
     // Including the commits that exist only in the logs of dead processes.
-    let (plain, disk) = (disk, files.read_disk()?);
+    let recovered = CheckedFiles::Disk(files.read_disk()?);
     let recovery = files.take_findings();
     let store: Arc<dyn Store> = Arc::new(files);
-    let kept = quarantine::findings(&store, &**plain, start, recovery)?;
+    let plain = CheckedFiles::Disk(Arc::clone(disk));
+    let kept = quarantine::findings(&store, &plain, start, recovery)?;
+    check_files(recovered, store, (start, stat.kind), kept, watch)
+}
+
+/// As [`check_path`], for a store that has no disk.
+pub fn check_store(
+    store: &Arc<dyn Store>,
+    start: &FilePath,
+    watch: &mut dyn FindingSink,
+) -> Result<CheckStats, StoreError> {
+    let Some(stat) = store.stat(start)? else {
+        return Err(StoreError::Missing { path: start.clone() });
+    };
+    let files = CheckedFiles::Store(Arc::clone(store));
+    let kept = quarantine::findings(store, &files, start, Vec::new())?;
+    check_files(files, Arc::clone(store), (start, stat.kind), kept, watch)
+}
+
+fn check_files(
+    files: CheckedFiles,
+    store: Arc<dyn Store>,
+    (start, kind): (&FilePath, FileKind),
+    kept: Vec<Finding>,
+    watch: &mut dyn FindingSink,
+) -> Result<CheckStats, StoreError> {
     let mut checker = FileChecker {
-        disk: &*disk,
+        files,
         store,
         watch,
         checked: CheckStats::default(),
@@ -56,9 +82,9 @@ pub fn check_path(
     kept.into_iter().for_each(|finding| checker.report(finding));
     for _ in 0..MAX_TRIES {
         checker.moved = false;
-        match stat.kind {
+        match kind {
             FileKind::Dir => {
-                disk.list(start).map_err(StoreError::io("list", start))?;
+                checker.files.list(start)?;
                 checker.check_dir(start);
             }
             _ if checker.session_file(start) => {}
@@ -79,29 +105,8 @@ const SECRET_FILES: [&str; 3] = ["auth.json", "mcp-auth.json", "credentials.json
 /// How often the check is repeated because sessions were moved meanwhile.
 const MAX_TRIES: usize = 5;
 
-/// Whether a directory is Everturn's own, beside user data. A root may have the same name.
-fn is_own_dir(disk: &dyn Disk, dir: &FilePath) -> bool {
-    let logs = FilePath::parse(&format!("{}/wal", dir.as_str()));
-    let is_dir = |path: &FilePath| {
-        disk.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == FileKind::Dir))
-    };
-    dir.name().is_some_and(|name| name.as_str() == OWN_DIR) && logs.is_ok_and(|logs| is_dir(&logs))
-}
-
-/// Whether a name is that of a file of records or of a document.
-fn is_data_name(name: &str) -> bool {
-    [".json", ".jsonl", ".ndjson"].iter().any(|end| name.ends_with(end))
-}
-
-/// Whether other programs keep sessions in files of this name, which are neither lines nor documents.
-fn is_external_name(path: &FilePath) -> bool {
-    let name = path.name();
-    let name = name.as_ref().map_or("", |name| name.as_str());
-    matches!(name, ".aider.chat.history.md" | "sessions.db")
-}
-
 struct FileChecker<'a> {
-    disk: &'a dyn Disk,
+    files: CheckedFiles,
     store: Arc<dyn Store>,
     watch: &'a mut dyn FindingSink,
     checked: CheckStats,
@@ -123,7 +128,7 @@ impl FileChecker<'_> {
 
     /// Whether a listed path no longer exists: another process has moved or removed it.
     fn is_gone(&mut self, path: &FilePath) -> bool {
-        let is_gone = self.disk.stat(path).is_ok_and(|stat| stat.is_none());
+        let is_gone = self.files.stat(path).is_ok_and(|stat| stat.is_none());
         self.moved |= is_gone;
         is_gone
     }
@@ -147,7 +152,7 @@ impl FileChecker<'_> {
         if self.done.contains(dir) {
             return;
         }
-        let listing = match self.disk.list(dir).map_err(StoreError::io("list", dir)) {
+        let listing = match self.files.list(dir) {
             Ok(listing) => listing,
             Err(StoreError::Io { source, .. }) => return self.report_unreadable(dir, &source),
             Err(error) => return self.report_unreadable(dir, &error),
@@ -178,7 +183,7 @@ impl FileChecker<'_> {
             match entry.kind {
                 // The target of a link is checked where it is.
                 FileKind::Dir if entry.linked => self.check_kind(&path, "is a link to a directory"),
-                FileKind::Dir if is_own_dir(self.disk, &path) => self.own_dir(dir, &path),
+                FileKind::Dir if self.files.is_own_dir(&path) => self.own_dir(dir, &path),
                 FileKind::Dir => {
                     self.check_kind(&path, "is a directory");
                     self.check_dir(&path);
@@ -228,8 +233,10 @@ impl FileChecker<'_> {
             // The logs of a nested root refer to paths of that root.
             return;
         }
-        if let Err(error) = self.disk.list(own) {
-            self.report_unreadable(own, &error);
+        match self.files.list(own) {
+            Ok(_) => {}
+            Err(StoreError::Io { source, .. }) => self.report_unreadable(own, &source),
+            Err(error) => self.report_unreadable(own, &error),
         }
     }
 
@@ -249,7 +256,7 @@ impl FileChecker<'_> {
         let name = path.name();
         let is_secret = name.is_some_and(|name| SECRET_FILES.contains(&name.as_str()));
         let is_open = |stat: FileStat| stat.mode & 0o077 != 0;
-        if is_secret && self.disk.stat(path).is_ok_and(|stat| stat.is_some_and(is_open)) {
+        if is_secret && self.files.stat(path).is_ok_and(|stat| stat.is_some_and(is_open)) {
             let message = "it is readable by other users".to_owned();
             self.report_problem(path, FindingCode::OpenSecret, message);
         }

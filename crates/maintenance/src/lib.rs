@@ -8,6 +8,7 @@
 //! - [`registry`]: the formats that are compiled in: [`registry::ALL`], [`registry::EXTERNAL`], [`registry::find`].
 //! - [`check`](mod@check): checks the files of a directory and the sessions among them.
 //! - `convert`: converts sessions to another format or to files of other programs; it needs every format.
+//! - [`copy`]: copies all files of a root to another root, and compares them.
 //! - [`seal`]: hash chains over the records of a session, which reveal later changes.
 //! - [`scan_files`], [`scrub`]: find secrets in files and archives, and remove them from a session and all its copies.
 //! - [`retention`]: which sessions have expired, and which are pinned.
@@ -27,6 +28,8 @@ pub mod check;
     feature = "game"
 ))]
 pub mod convert;
+
+pub mod copy;
 
 pub mod seal;
 

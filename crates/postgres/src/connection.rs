@@ -7,7 +7,9 @@ use std::time::Duration;
 use everturn_json::names::FilePath;
 use everturn_store::StoreError;
 use postgres::types::ToSql;
-use postgres::{Client, NoTls, Row, Statement};
+use postgres::{Client, Row, Statement};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -35,20 +37,13 @@ pub(crate) struct Connection {
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl Connection {
-    fn open(address: &ServerAddress) -> Result<Connection, postgres::Error> {
-        let mut roots = RootCertStore::empty();
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    fn open(address: &ServerAddress) -> Result<Connection, Failure> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls =
             ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let mut client = match tls {
-            Ok(tls) => {
-                let tls = tls.with_root_certificates(roots).with_no_client_auth();
-                address.config.connect(MakeRustlsConnect::new(tls))?
-            }
-            // Without protocol versions only unencrypted connections work; `sslmode=require` refuses them.
-            Err(_) => address.config.connect(NoTls)?,
-        };
+        let tls = tls.map_err(|error| unusable(error.to_string()))?;
+        let tls = tls.with_root_certificates(authorities(address)?).with_no_client_auth();
+        let mut client = address.config.connect(MakeRustlsConnect::new(tls))?;
         client.batch_execute(SESSION_SETTINGS)?;
         client.batch_execute(&format!("SET search_path TO \"{}\"", address.root()))?;
         Ok(Connection { client, statements: HashMap::new(), broken: false })
@@ -114,6 +109,25 @@ impl Connection {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.broken || self.client.is_closed()
+    }
+}
+
+/// The certificate authorities that may vouch for the server.
+fn authorities(address: &ServerAddress) -> Result<RootCertStore, StoreError> {
+    let mut roots = RootCertStore::empty();
+    let Some(own) = &address.authorities else {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        return Ok(roots);
+    };
+    let failed =
+        |cause: String| unusable(format!("the file of sslrootcert cannot be used: {cause}"));
+    for certificate in CertificateDer::pem_slice_iter(own.as_bytes()) {
+        let certificate = certificate.map_err(|error| failed(error.to_string()))?;
+        roots.add(certificate).map_err(|error| failed(error.to_string()))?;
+    }
+    match roots.is_empty() {
+        true => Err(failed("it has no certificates".to_owned())),
+        false => Ok(roots),
     }
 }
 

@@ -92,18 +92,28 @@ pub(crate) fn stat(
     connection: &mut Connection,
     path: &FilePath,
 ) -> Result<Option<FileStat>, Failure> {
-    let shape = |kind, len, mode| FileStat { kind, len, id: FileId::default(), mode, modified: 0 };
+    let dir = FileStat {
+        kind: FileKind::Dir,
+        len: 0,
+        id: FileId::default(),
+        mode: DIR_BITS,
+        modified: 0,
+    };
     if path.is_root() {
-        return Ok(Some(shape(FileKind::Dir, 0, DIR_BITS)));
+        return Ok(Some(dir));
     }
-    let mut found = Entries::new();
-    load(connection, &[path.as_str()], &mut found)?;
-    Ok(found.remove(path).map(|entry| match entry.content {
-        None => shape(FileKind::Dir, 0, DIR_BITS),
-        Some(content) => {
-            let bits = if content.secret { PRIVATE_BITS } else { USUAL_BITS };
-            shape(FileKind::File, content.len.unsigned_abs(), bits)
-        }
+    let sql = "SELECT e.content, e.len, e.secret, e.modified, r.id FROM entries e, root_version r WHERE path = $1";
+    let rows = connection.query(sql, &[&path.as_str()])?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let Some(content) = row.try_get::<_, Option<i64>>(0)? else { return Ok(Some(dir)) };
+    let number = |column: usize| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
+    Ok(Some(FileStat {
+        kind: FileKind::File,
+        len: number(1)?,
+        // A replaced file has a new content, and an appended one is longer.
+        id: FileId::numbered(number(4)?, content.cast_unsigned()),
+        mode: if row.try_get(2)? { PRIVATE_BITS } else { USUAL_BITS },
+        modified: number(3)?,
     }))
 }
 

@@ -2,21 +2,22 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 
 use everturn_json::names::FilePath;
 use everturn_store::StoreError;
 use postgres::error::SqlState;
 use postgres::types::WrongType;
 
-/// Why a statement failed, by what can be done about it.
+/// Why a statement failed, by what can be done about it. Commits that share a transaction share its failure.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The connection is gone; the outcome of a commit is unknown.
-    Disconnected(postgres::Error),
+    Disconnected(Arc<postgres::Error>),
     /// Another transaction was in the way; trying again may succeed.
-    Retry(postgres::Error),
+    Retry(Arc<postgres::Error>),
     /// The server refused the statement.
-    Refused(postgres::Error),
+    Refused(Arc<postgres::Error>),
     /// The request cannot be done, whatever the server does.
     Store(StoreError),
 }
@@ -29,6 +30,7 @@ impl From<StoreError> for Failure {
 
 impl From<postgres::Error> for Failure {
     fn from(error: postgres::Error) -> Failure {
+        let error = Arc::new(error);
         let Some(state) = error.code() else {
             let mistyped = error.source().is_some_and(|cause| cause.is::<WrongType>());
             return if mistyped { Failure::Refused(error) } else { Failure::Disconnected(error) };
@@ -40,9 +42,11 @@ impl From<postgres::Error> for Failure {
             SqlState::CANNOT_CONNECT_NOW,
             SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         ];
-        if again.contains(state) {
+        let (is_again, is_ended) =
+            (again.contains(state), ended.contains(state) || state.code().starts_with("08"));
+        if is_again {
             Failure::Retry(error)
-        } else if ended.contains(state) || state.code().starts_with("08") {
+        } else if is_ended {
             Failure::Disconnected(error)
         } else {
             Failure::Refused(error)

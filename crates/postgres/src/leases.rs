@@ -4,6 +4,8 @@
 //! epochs are still there, and locks their rows. So a writer whose lease was taken over writes nothing, however long it
 //! slept.
 
+use std::collections::BTreeSet;
+
 use everturn_json::names::FilePath;
 use everturn_store::{OWN_DIR, StoreError};
 
@@ -43,8 +45,10 @@ pub(crate) fn take(
     let is_own = |scope: &FilePath| scope.as_str().split('/').next() == Some(OWN_DIR);
     let known = scopes.iter().find(|scope| !is_own(scope)).cloned();
     connection.in_transaction("BEGIN", |connection| {
-        // One process at a time looks for conflicts. Commits do not wait for this row.
-        connection.query("SELECT version FROM root_version FOR UPDATE", &[])?;
+        // One process at a time looks for conflicts. Commits do not wait for it.
+        let one_at_a_time =
+            "SELECT pg_advisory_xact_lock(hashtext('everturn leases'), hashtext(current_schema()))";
+        connection.run(one_at_a_time, &[])?;
         connection.run("DELETE FROM leases WHERE request = $1", &[&request])?;
         for scope in &scopes {
             if let Some(owner) = conflict(connection, scope)? {
@@ -85,21 +89,20 @@ fn conflict(connection: &mut Connection, scope: &FilePath) -> Result<Option<Stri
     Ok(rows.first().map(|row| row.try_get(0)).transpose()?)
 }
 
-/// Fails unless all leases are still there; locks them until the end of the transaction.
-pub(crate) fn check(connection: &mut Connection, leases: &[Lease]) -> Result<(), Failure> {
-    let epochs: Vec<i64> = leases.iter().map(|lease| lease.epoch).collect();
+/// Returns the epochs of these leases that are still there; locks them until the end of the transaction.
+pub(crate) fn lock_held<'l>(
+    connection: &mut Connection,
+    leases: impl Iterator<Item = &'l Lease>,
+) -> Result<BTreeSet<i64>, Failure> {
+    let epochs: Vec<i64> = leases.map(|lease| lease.epoch).collect();
     let rows = connection.query(
         "SELECT epoch FROM leases WHERE epoch = ANY($1) ORDER BY epoch FOR UPDATE",
         &[&epochs],
     )?;
-    let held = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
-    match leases.iter().find(|lease| !held.contains(&lease.epoch)) {
-        Some(lost) => Err(StoreError::LeaseLost { scope: lost.scope.clone() }.into()),
-        None => Ok(()),
-    }
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// Gives the leases new epochs, so that a commit that was sent earlier can no longer pass [`check`]. Waits until such a
+/// Gives the leases new epochs, so that a commit that was sent earlier no longer holds its leases. Waits until such a
 /// commit has ended. Returns false if a lease was lost.
 pub(crate) fn renumber(connection: &mut Connection, leases: &mut [Lease]) -> Result<bool, Failure> {
     let mut all = true;

@@ -5,16 +5,15 @@
 //! A [`PostgresStore`] is a root: a schema of a database, named by a [`ServerAddress`]. Its writers hold leases by the
 //! clock of the server.
 //!
-//! - `address`: the URL of a root.
-//! - `connection`: connections, and the errors after which a transaction is sent again.
-//! - `schema`: the tables of a root and their versions.
-//! - `entries`: files and directories as rows.
-//! - `plan`: from the steps of a batch to rows; nothing is written yet.
-//! - `leases`: one writer per scope.
-//! - `commit`: the transaction of a batch.
-//! - `store`: the store itself, its writers and snapshots.
+//! - `environment`, `address`: what an address, variables, service and password files say.
+//! - `connection`, `schema`: connections and their pool; the tables and their version.
+//! - `entries`, `plan`: rows of files, and how a batch changes them.
+//! - `leases`, `commit`, `queue`: who may write, the transaction of a commit, and commits that share one.
+//! - `store`: the store, its writers and snapshots. `error`: how errors of the server become errors of the store.
 
 mod error;
+
+mod environment;
 
 mod address;
 
@@ -29,7 +28,10 @@ mod leases;
 
 mod commit;
 
+mod queue;
+
 mod store;
 
 pub use address::{AddressError, ServerAddress};
+pub use environment::ServerEnvironment;
 pub use store::{PostgresStore, StoreHolder};

@@ -13,7 +13,8 @@ const VERSION: i32 = 1;
 /// The statements that lead from each version to the next; the first ones create the tables.
 ///
 /// A content is a sequence of pieces; its rows do not know the names of files, so that renames leave them alone. A
-/// directory has no content. `tail_start` and `tail_pieces` are the pieces since the last merge.
+/// directory has no content. `tail_start` and `tail_pieces` are the pieces since the last merge. `modified` has
+/// the seconds since 1970 in its upper half and nanoseconds in its lower half. The `id` of a root distinguishes it from another one that had the same name.
 const MIGRATIONS: &[&str] = &[r#"
 CREATE TABLE entries (
     path text COLLATE "C" PRIMARY KEY,
@@ -24,7 +25,8 @@ CREATE TABLE entries (
     open_tail boolean NOT NULL,
     sum bigint,
     tail_start bigint NOT NULL,
-    tail_pieces integer NOT NULL
+    tail_pieces integer NOT NULL,
+    modified bigint NOT NULL
 );
 CREATE INDEX entries_parent ON entries (parent);
 CREATE TABLE pieces (
@@ -55,7 +57,11 @@ CREATE INDEX changes_made ON changes (made);
 "#];
 
 /// Creates the schema and its tables, or migrates them, in one transaction.
-pub(crate) fn create_or_migrate(connection: &mut Connection, root: &str) -> Result<(), Failure> {
+pub(crate) fn create_or_migrate(
+    connection: &mut Connection,
+    root: &str,
+    may_create: bool,
+) -> Result<(), Failure> {
     connection.in_transaction("BEGIN", |connection| {
         // Two processes that create the same root wait for each other here.
         connection.run(
@@ -67,15 +73,27 @@ pub(crate) fn create_or_migrate(connection: &mut Connection, root: &str) -> Resu
         }
         let known = version(connection)?;
         if known.is_none() {
-            connection.batch(&format!("CREATE SCHEMA IF NOT EXISTS \"{root}\""))?;
+            if !may_create {
+                return Err(StoreError::Missing { path: FilePath::root() }.into());
+            }
+            // An owner of the schema need not have the right to create others.
+            let known = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+            if connection.query(known, &[&root])?.is_empty() {
+                connection.batch(&format!("CREATE SCHEMA \"{root}\""))?;
+            }
             let taken =
                 "SELECT 1 FROM pg_class WHERE relnamespace = current_schema()::regnamespace";
             if !connection.query(taken, &[])?.is_empty() {
                 let text = format!("the schema {root} holds tables that are not Everturn's");
                 return Err(unusable(text).into());
             }
-            connection.batch("CREATE TABLE root_version (version integer NOT NULL)")?;
-            connection.batch("INSERT INTO root_version VALUES (0)")?;
+            connection.batch(
+                "CREATE TABLE root_version (version integer NOT NULL, id bigint NOT NULL)",
+            )?;
+            let mut random = [0; 8];
+            getrandom::fill(&mut random).map_err(|error| unusable(error.to_string()))?;
+            let id = i64::from_le_bytes(random);
+            connection.run("INSERT INTO root_version VALUES (0, $1)", &[&id])?;
         }
         let from = check_version(known.unwrap_or(0))?;
         for statements in MIGRATIONS.iter().skip(from) {
@@ -110,7 +128,7 @@ fn version(connection: &mut Connection) -> Result<Option<i32>, Failure> {
         let error = io::Error::new(io::ErrorKind::PermissionDenied, text);
         return Err(StoreError::io("open", &FilePath::root())(error).into());
     }
-    let rows = connection.query("SELECT version FROM root_version FOR SHARE", &[])?;
+    let rows = connection.query("SELECT version FROM root_version", &[])?;
     rows.first().map(|row| row.try_get(0)).transpose().map_err(Failure::from)
 }
 

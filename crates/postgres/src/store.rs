@@ -14,9 +14,11 @@ use everturn_store::{
 };
 
 use crate::address::ServerAddress;
+use crate::commit::CommitRequest;
 use crate::connection::{Connection, LentConnection, Pool};
 use crate::error::{Failure, server_error};
 use crate::leases::{Lease, LeaseHolder};
+use crate::queue::CommitQueue;
 use crate::schema::unusable;
 use crate::{commit, entries, leases, schema};
 
@@ -46,13 +48,15 @@ impl StoreHolder {
     }
 }
 
-/// A store in PostgreSQL. Any number of processes on any number of machines may have the same root open.
+/// A store in PostgreSQL. Cloning it is cheap. Any number of processes on any number of machines may have the same root open.
+#[derive(Clone)]
 pub struct PostgresStore {
     shared: Arc<PostgresShared>,
 }
 
 struct PostgresShared {
     pool: Arc<Pool>,
+    queue: CommitQueue,
     /// `None` if the store is read-only.
     holder: Option<LeaseHolder>,
     /// Makes the texts of [`PostgresShared::next_id`] different.
@@ -68,6 +72,22 @@ impl PostgresStore {
         address: &ServerAddress,
         holder: &StoreHolder,
     ) -> Result<PostgresStore, StoreError> {
+        PostgresStore::open_to_write(address, holder, true)
+    }
+
+    /// As [`PostgresStore::open`], for a root that must exist.
+    pub fn open_existing(
+        address: &ServerAddress,
+        holder: &StoreHolder,
+    ) -> Result<PostgresStore, StoreError> {
+        PostgresStore::open_to_write(address, holder, false)
+    }
+
+    fn open_to_write(
+        address: &ServerAddress,
+        holder: &StoreHolder,
+        may_create: bool,
+    ) -> Result<PostgresStore, StoreError> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| unusable(error.to_string()))?;
         let described = format!("host {}, {}", holder.host, holder.owner);
@@ -80,7 +100,7 @@ impl PostgresStore {
         let opened = store.shared.pool.lend().and_then(|mut lent| {
             lent.with(|connection| {
                 check_durability(connection)?;
-                schema::create_or_migrate(connection, address.root())
+                schema::create_or_migrate(connection, address.root(), may_create)
             })
         });
         opened.map_err(|failure| failure.into_store("open", &FilePath::root()))?;
@@ -100,6 +120,7 @@ impl PostgresStore {
         let pool = Pool::new(address.clone());
         let shared = PostgresShared {
             pool,
+            queue: CommitQueue::default(),
             holder,
             next: AtomicU64::new(0),
             renewing: Mutex::default(),
@@ -258,6 +279,10 @@ impl Store for PostgresStore {
         Ok(Some(Arc::new(PostgresSnapshot { lent: Mutex::new(lent) })))
     }
 
+    fn numbers_contents(&self) -> bool {
+        true
+    }
+
     /// Always false: another machine may commit at any moment, so whole sessions are read from a snapshot.
     fn is_quiet(&self, _paths: &[FilePath]) -> Result<bool, StoreError> {
         Ok(false)
@@ -340,37 +365,42 @@ impl PostgresWriter {
     fn commit_batch(
         &self,
         state: &mut WriterState,
-        batch: &CheckedBatch,
+        batch: CheckedBatch,
         durability: Durability,
     ) -> Result<CommitReceipt, StoreError> {
         let Some(holder) = &self.shared.holder else { return Err(StoreError::ReadOnly) };
         let id = self.shared.next_id(holder);
         let scope = state.leases.first().map_or_else(FilePath::root, |lease| lease.scope.clone());
+        let leases = state.leases.clone();
+        let mut request =
+            Arc::new(CommitRequest { id, leases, batch: Arc::new(batch), durability });
         let mut tries = 0;
         loop {
             tries += 1;
-            let mut planned = None;
-            let done = self.shared.pool.lend().and_then(|mut lent| {
-                lent.with(|connection| {
-                    commit::commit(connection, &state.leases, batch, durability, &id, &mut planned)
-                })
-            });
+            let (done, planned) = self.shared.queue.commit(&self.shared.pool, Arc::clone(&request));
             let failure = match done {
                 Ok(receipt) => return Ok(receipt),
                 Err(failure) => failure,
             };
             match failure {
                 Failure::Retry(_) if tries < MOST_TRIES => continue,
-                Failure::Disconnected(error) => match self.shared.settle(&mut state.leases, &id) {
-                    Ok(Settled::Committed) => return planned.ok_or(StoreError::Overtaken),
-                    Ok(Settled::LeaseLost) => return Err(StoreError::LeaseLost { scope }),
-                    Ok(Settled::Absent) if tries < MOST_TRIES => {}
-                    Ok(Settled::Absent) => return Err(server_error(&error, "commit to", &scope)),
-                    Err(failure) => {
-                        let cause = Arc::new(failure.into_store("commit to", &scope));
-                        return Err(StoreError::Poisoned { cause });
+                Failure::Disconnected(error) => {
+                    match self.shared.settle(&mut state.leases, &request.id) {
+                        Ok(Settled::Committed) => return planned.ok_or(StoreError::Overtaken),
+                        Ok(Settled::LeaseLost) => return Err(StoreError::LeaseLost { scope }),
+                        Ok(Settled::Absent) if tries < MOST_TRIES => {
+                            let leases = state.leases.clone();
+                            request = Arc::new(request.with_leases(leases));
+                        }
+                        Ok(Settled::Absent) => {
+                            return Err(server_error(&error, "commit to", &scope));
+                        }
+                        Err(failure) => {
+                            let cause = Arc::new(failure.into_store("commit to", &scope));
+                            return Err(StoreError::Poisoned { cause });
+                        }
                     }
-                },
+                }
                 failure => return Err(failure.into_store("commit to", &scope)),
             }
         }
@@ -389,7 +419,7 @@ impl Writer for PostgresWriter {
         if batch.steps().is_empty() {
             return Ok(CommitReceipt::default());
         }
-        self.commit_batch(&mut state, &batch, durability)
+        self.commit_batch(&mut state, batch, durability)
     }
 
     fn add_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {

@@ -48,5 +48,5 @@ mod socket;
 mod state;
 
 pub use audit::AuditRecord;
-pub use options::{ServeAddress, ServeLimits, ServeOptions, ServedSource};
+pub use options::{ServeAddress, ServeLimits, ServeOptions, ServedSource, SourceOpener};
 pub use server::{ServeError, Server, serve_mcp};

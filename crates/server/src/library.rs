@@ -126,6 +126,11 @@ impl Library {
         self.slot(source)?.store()
     }
 
+    /// Whether a source is not a directory.
+    pub(crate) fn is_on_server(&self, source: usize) -> bool {
+        self.slot(source).is_ok_and(SourceSlot::is_on_server)
+    }
+
     /// The root of a source, open for writing.
     pub(crate) fn writable_root(&self, source: usize) -> Result<Root, Problem> {
         if self.access() == Access::Read {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use everturn::format::SessionFormat;
-use everturn::store::LockOwner;
+use everturn::store::{LockOwner, Store};
 use everturn_requests::Access;
 use jiff::Timestamp;
 
@@ -22,7 +22,32 @@ pub enum ServeAddress {
     Unix(PathBuf),
 }
 
-/// A directory of sessions.
+/// Opens the store of a source that is not a directory; `true` opens it for writing.
+#[derive(Clone)]
+pub struct SourceOpener(Arc<OpenSource>);
+
+type OpenSource = dyn Fn(bool) -> Result<Arc<dyn Store>, String> + Send + Sync;
+
+impl SourceOpener {
+    /// Creates an opener. Its error says why the source cannot be opened.
+    pub fn new(
+        open: impl Fn(bool) -> Result<Arc<dyn Store>, String> + Send + Sync + 'static,
+    ) -> SourceOpener {
+        SourceOpener(Arc::new(open))
+    }
+
+    pub(crate) fn open(&self, to_write: bool) -> Result<Arc<dyn Store>, String> {
+        (self.0)(to_write)
+    }
+}
+
+impl fmt::Debug for SourceOpener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceOpener").finish_non_exhaustive()
+    }
+}
+
+/// A directory of sessions, or a root on a server of a database.
 #[derive(Debug, Clone)]
 pub struct ServedSource {
     /// The name in keys of sessions, unique among the sources.
@@ -35,6 +60,8 @@ pub struct ServedSource {
     pub only: Option<String>,
     /// Whether new sessions are created here; the directory is created with the first one.
     pub is_main: bool,
+    /// Opens a source that is not a directory; `dir` is its address then.
+    pub server: Option<SourceOpener>,
 }
 
 /// Limits on what clients may use.

@@ -240,6 +240,18 @@ impl FileStat {
 pub struct FileId(pub(crate) u64, pub(crate) u64, pub(crate) u64);
 
 impl FileId {
+    /// Returns the ID of a content in a store that numbers its contents. The numbers of a root are never used again.
+    #[must_use]
+    pub fn numbered(root: u64, content: u64) -> FileId {
+        FileId(root, content, 0)
+    }
+
+    /// Returns the root and the content of a numbered ID: see [`FileId::numbered`].
+    #[must_use]
+    pub fn numbers(self) -> (u64, u64) {
+        (self.0, self.1)
+    }
+
     /// Returns whether device and inode number are the same, which is enough while one of the files is open: its number
     /// is not reused before it is closed.
     pub(crate) fn is_same_inode(self, other: FileId) -> bool {

@@ -148,6 +148,17 @@ pub trait Store: Send + Sync {
         true
     }
 
+    /// Returns whether [`FileStat::id`] is a new number with every content, so that a file with the same number and length
+    /// is unchanged.
+    fn numbers_contents(&self) -> bool {
+        false
+    }
+
+    /// Flushes the commits of the present writers to the place where they stay, so that nothing is left to recover.
+    fn checkpoint(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Overwrites old contents that the store still holds, such as log records of applied commits. Fails if another
     /// process is writing, because its log cannot be touched.
     fn wipe_logs(&self) -> Result<(), StoreError> {

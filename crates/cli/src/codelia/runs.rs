@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn::codelia::{CodeliaHome, MessageReader, RunLogs, RunSummary, RunWriter};
 use everturn::names::SessionId;
-use everturn::store::{Durability, Store};
+use everturn::store::Durability;
 use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
@@ -179,7 +179,7 @@ pub(crate) fn begin(
     text: Option<&str>,
 ) -> Result<String, Error> {
     let store = store_errors::open_store(&home.dirs.state_dir)?;
-    let codelia = CodeliaHome::new(Arc::new(store.clone()) as Arc<dyn Store>);
+    let codelia = CodeliaHome::new(Arc::clone(&store));
     let now = settings::now();
     let time = now.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
     let id = format!("run-{}-{}", now.as_millisecond(), std::process::id());
@@ -198,7 +198,7 @@ pub(crate) fn begin(
     let status = json!({"type": "run.status", "run_id": id, "ts": time, "status": "running"});
     run.append_all(&[tree(&start), tree(&status)], Durability::Synced)?;
     run.release()?;
-    store.close()?;
+    store.checkpoint()?;
     Ok(id)
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn end(
     message: Option<&str>,
 ) -> Result<String, Error> {
     let store = store_errors::open_store(&home.dirs.state_dir)?;
-    let codelia = CodeliaHome::new(Arc::new(store.clone()) as Arc<dyn Store>);
+    let codelia = CodeliaHome::new(Arc::clone(&store));
     let found = RunLogs::new(&codelia).find(run)?;
     if let Some(ended) = &found.outcome {
         let what = format!("the run {} has already ended: {ended}", found.id);
@@ -231,7 +231,7 @@ pub(crate) fn end(
     let records: Vec<JsonTree> = records.iter().map(tree).collect();
     writer.append_all(&records, Durability::Synced)?;
     writer.release()?;
-    store.close()?;
+    store.checkpoint()?;
     Ok(found.id)
 }
 
@@ -243,7 +243,7 @@ pub(crate) fn evict(
 ) -> Result<(), EarlyExit> {
     let codelia = CodeliaHome::new(home.state_store()?);
     let (store, cache_alone) = home.cache_store()?;
-    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    let shared = Arc::clone(&store);
     let outputs = super::outputs_of(shared, cache_alone)?;
     let plan = outputs.plan(&codelia, most).map_err(Error::from)?;
     for (file, bytes, why) in &plan.files {
@@ -262,6 +262,6 @@ pub(crate) fn evict(
     let done = if yes { "were removed" } else { "would be removed; re-run with --yes to apply" };
     Output::status(&format!("{} bytes are stored; {count} outputs {done}", plan.before));
     drop(outputs);
-    store.close().map_err(Error::from)?;
+    store.checkpoint().map_err(Error::from)?;
     Ok(())
 }

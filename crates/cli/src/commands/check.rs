@@ -4,20 +4,22 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use everturn::check::{CheckStats, FindingSink, check_path};
+use everturn::check::{CheckStats, FindingSink, check_path, check_store};
 use everturn::disk::{Disk, RealDisk};
 use everturn::finding::{Finding, FindingCode, Severity};
 use everturn::game::GameStatus;
 use everturn::names::FilePath;
-use everturn::store::{FileStore, OWN_DIR, Store, failed_opens};
+use everturn::store::{FileStore, OWN_DIR, Store, StoreError, failed_opens};
 use serde_json::json;
 
 use super::Context;
 use crate::agent_homes::AgentKind;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::{Output, count_noun};
 use crate::progress::Progress;
+use crate::server_roots;
 use crate::sessions::MOVE_TRIES;
 use crate::settings;
 use crate::sources::{SourceOrigin, selected_sources};
@@ -47,7 +49,7 @@ const MAX_HELD: usize = 10_000;
 
 /// The target of a check: the Everturn root around it, if there is one, and the path from there.
 struct CheckTarget {
-    disk: Arc<RealDisk>,
+    files: TargetFiles,
     start: FilePath,
     /// Replaces `start` in the paths of findings, so that the user can open them.
     shown: PathBuf,
@@ -55,7 +57,57 @@ struct CheckTarget {
     root: PathBuf,
 }
 
+/// The files of a target: on a disk, or in a root on a server.
+#[derive(Clone)]
+enum TargetFiles {
+    Disk(Arc<RealDisk>),
+    Server(Arc<dyn Store>),
+}
+
+impl TargetFiles {
+    fn check(
+        &self,
+        start: &FilePath,
+        sink: &mut dyn FindingSink,
+    ) -> Result<CheckStats, StoreError> {
+        match self {
+            TargetFiles::Disk(disk) => {
+                let disk: Arc<dyn Disk> = Arc::clone(disk) as Arc<dyn Disk>;
+                check_path(&disk, start, sink)
+            }
+            TargetFiles::Server(store) => check_store(store, start, sink),
+        }
+    }
+
+    fn is_gone(&self, path: &FilePath) -> bool {
+        match self {
+            TargetFiles::Disk(disk) => disk.stat(path).is_ok_and(|stat| stat.is_none()),
+            TargetFiles::Server(store) => store.stat(path).is_ok_and(|stat| stat.is_none()),
+        }
+    }
+
+    fn store(&self) -> Result<Arc<dyn Store>, Error> {
+        match self {
+            TargetFiles::Disk(disk) => {
+                let disk: Arc<dyn Disk> = Arc::clone(disk) as Arc<dyn Disk>;
+                Ok(Arc::new(FileStore::open_read_only(disk)?))
+            }
+            TargetFiles::Server(store) => Ok(Arc::clone(store)),
+        }
+    }
+}
+
+/// Returns the target for a whole root on a server.
+fn server_target(path: &Path) -> Result<CheckTarget, Error> {
+    let files = TargetFiles::Server(OpenRoot::open(path, RootAccess::Read)?.store());
+    let (shown, root) = (path.to_owned(), path.to_owned());
+    Ok(CheckTarget { files, start: FilePath::root(), shown, root })
+}
+
 fn locate(path: &Path) -> Result<CheckTarget, Error> {
+    if server_roots::is_address(path) {
+        return server_target(path);
+    }
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
     };
@@ -66,7 +118,8 @@ fn locate(path: &Path) -> Result<CheckTarget, Error> {
     let way = real.strip_prefix(root).unwrap_or(&real).to_string_lossy().into_owned();
     let start = FilePath::parse(&way).map_err(Error::from)?;
     let disk = Arc::new(RealDisk::open(root).map_err(failed)?);
-    Ok(CheckTarget { disk, start, shown: path.to_owned(), root: root.to_owned() })
+    let files = TargetFiles::Disk(disk);
+    Ok(CheckTarget { files, start, shown: path.to_owned(), root: root.to_owned() })
 }
 
 /// Returns the target for a name; a name that is neither a path nor a session is treated as a path. `None` if the
@@ -80,6 +133,10 @@ fn named(path: &Path, context: &mut Context) -> Result<Option<CheckTarget>, Erro
         Err(_) => return locate(path).map(Some),
     };
     let place = found.root.path.join(found.place.path.as_str());
+    if server_roots::is_address(&found.root.path) {
+        let (files, start) = (TargetFiles::Server(found.root.store()), found.place.path);
+        return Ok(Some(CheckTarget { files, start, shown: place, root: found.root.path }));
+    }
     match locate(&place) {
         Err(_) if !place.exists() => Ok(None),
         located => located.map(Some),
@@ -246,8 +303,7 @@ fn check_at(
     by_name: bool,
     context: &mut Context,
 ) -> Result<Option<(CheckStats, BTreeSet<FindingCode>)>, EarlyExit> {
-    let CheckTarget { disk, start, shown, root } = place;
-    let disk: Arc<dyn Disk> = disk;
+    let CheckTarget { files, start, shown, root } = place;
     let mut printer = FindingPrinter {
         out: &mut context.out,
         json: context.json,
@@ -260,8 +316,8 @@ fn check_at(
         stopped: None,
         failed_before: failed_opens(),
     };
-    let checked = check_path(&disk, &start, &mut printer);
-    if printer.held.is_some() && disk.stat(&start).is_ok_and(|stat| stat.is_none()) {
+    let checked = files.check(&start, &mut printer);
+    if printer.held.is_some() && files.is_gone(&start) {
         printer.progress.finish();
         return Ok(None);
     }
@@ -298,7 +354,8 @@ fn check_named(
 
 /// Warns about file systems of the root on which a commit may not survive a power cut.
 fn warn_of_weak_mounts(place: &CheckTarget) {
-    for weak in place.disk.weak_mounts(&settings::mount_table()) {
+    let TargetFiles::Disk(disk) = &place.files else { return };
+    for weak in disk.weak_mounts(&settings::mount_table()) {
         Output::status(&format!("warning: {weak}"));
     }
 }
@@ -308,8 +365,7 @@ fn check_format(
     place: &CheckTarget,
     context: &mut Context,
 ) -> Result<Option<(CheckStats, BTreeSet<FindingCode>)>, EarlyExit> {
-    let disk: Arc<dyn Disk> = Arc::clone(&place.disk) as Arc<dyn Disk>;
-    let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(disk).map_err(Error::from)?);
+    let store = place.files.store()?;
     let mut targets = Vec::new();
     for layout in context.layouts() {
         let found = layout.locate(&store).map_err(Error::from)?.sessions;
@@ -334,8 +390,8 @@ fn check_format(
         let below = start.as_str().strip_prefix(place.start.as_str()).unwrap_or_default();
         let below = below.trim_start_matches('/');
         let shown = if below.is_empty() { place.shown.clone() } else { place.shown.join(below) };
-        let (disk, root) = (Arc::clone(&place.disk), place.root.clone());
-        let target = CheckTarget { disk, start, shown, root };
+        let (files, root) = (place.files.clone(), place.root.clone());
+        let target = CheckTarget { files, start, shown, root };
         if let Some((checked, found)) = check_at(target, false, context)? {
             stats.add(checked);
             codes.extend(found);
@@ -364,7 +420,7 @@ fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>
     let mut done: Vec<PathBuf> = Vec::new();
     for source in selected_sources(context)? {
         let path = source.path.clone();
-        let is_missing = source.origin == SourceOrigin::Own && !path.exists();
+        let is_missing = source.origin == SourceOrigin::Own && !server_roots::may_exist(&path);
         if is_missing || done.iter().any(|above| path.starts_with(above)) {
             continue;
         }

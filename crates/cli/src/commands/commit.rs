@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 use everturn::names::FilePath;
-use everturn::store::{AppendAt, CommitReceipt, Durability, FileMode, Precondition, Step, Store};
+use everturn::store::{AppendAt, CommitReceipt, Durability, FileMode, Precondition, Step};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -11,8 +11,7 @@ use serde_json::value::RawValue;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::store_errors;
+use crate::{recovered, store_errors};
 
 /// Change files in atomic batches
 ///
@@ -126,9 +125,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let store = store_errors::open_store(&context.root_dir()?)?;
     let writer = store.lock(&scopes).map_err(Error::from)?;
     // Findings of recovery are known only now.
-    for finding in store.take_findings() {
-        Output::status(&finding.to_string());
-    }
+    recovered::report();
     let durability = if args.written { Durability::Buffered } else { Durability::Synced };
     let mut number = 0;
     for line in io::stdin().lock().lines() {
@@ -147,6 +144,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         context.out.flush()?;
     }
     writer.release().map_err(Error::from)?;
-    store.close().map_err(Error::from)?;
+    store.checkpoint().map_err(Error::from)?;
     Ok(Exit::Success)
 }

@@ -21,7 +21,7 @@ use crate::json::JsonObject;
 use crate::open_root::OpenRoot;
 use crate::output::{Output, count_noun, escape_controls};
 use crate::sessions::FoundSession;
-use crate::{agent_homes, linggen, settings};
+use crate::{agent_homes, linggen, server_roots, settings};
 
 /// Convert a session to another format or program
 ///
@@ -235,7 +235,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             Some(write_file(&plan, bytes, &dest, &found)?)
         }
         (false, None) => {
-            let dest = args.dest.as_deref().or(context.root.as_deref());
+            let dest = args.dest.clone().map(server_roots::shown).transpose()?;
+            let dest = dest.as_deref().or(context.root.as_deref());
             Some(write(&plan, &agent_homes::root(dest, None)?, &found)?)
         }
     };

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use everturn::store::Store;
 use everturn::vault::{Secret, Vault, VaultFormat};
 use serde_json::json;
 
@@ -80,11 +79,11 @@ fn change<T>(
     mut change: impl FnMut(&Vault) -> Result<T, everturn::vault::SecretsError>,
 ) -> Result<T, Error> {
     let store = home.config_store_to_write()?;
-    let vault = Vault::new(Arc::new(store.clone()) as Arc<dyn Store>, shape)?;
+    let vault = Vault::new(Arc::clone(&store), shape)?;
     let done = agent_homes::retry_secrets(|| change(&vault))?;
     drop(vault);
-    outside::wipe(&store);
-    store.close()?;
+    outside::wipe(&*store);
+    store.checkpoint()?;
     Ok(done)
 }
 

@@ -18,9 +18,10 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
+use crate::open_root::OpenRoot;
 use crate::output::{Output, count_noun, escape_controls};
 use crate::sessions::{Candidate, FoundSession, LookupResult};
-use crate::{games, settings};
+use crate::{agent_homes, settings};
 
 /// Import a legacy game, a chat log, or a chat database
 ///
@@ -172,11 +173,12 @@ fn store_database(
     context: &Context,
     found: &chatlog_import::DatabaseImport,
 ) -> Result<chatlog::StoredImport, Error> {
-    let (file_store, store) = games::open_game_store(context.root.as_deref())?;
+    let root = OpenRoot::create(&agent_homes::root(context.root.as_deref(), None)?)?;
+    let store = root.store();
     let stored = chatlog::store_import(&store, found);
     let stored = stored.map_err(|error| Error::from(SessionError::from(error)))?;
     drop(store);
-    file_store.close().map_err(Error::from)?;
+    root.close()?;
     Ok(stored)
 }
 
@@ -193,10 +195,11 @@ fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, Ea
     let done = if args.dry_run {
         import(&scratch_store())?
     } else {
-        let (file_store, store) = games::open_game_store(context.root.as_deref())?;
+        let root = OpenRoot::create(&agent_homes::root(context.root.as_deref(), None)?)?;
+        let store = root.store();
         let done = import(&store)?;
         drop(store);
-        file_store.close().map_err(Error::from)?;
+        root.close()?;
         done
     };
     if context.json {
@@ -305,10 +308,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     if args.dry_run {
         return print_migration(context, &migration, None);
     }
-    let (file_store, store) = games::open_game_store(context.root.as_deref())?;
+    let root = OpenRoot::create(&agent_homes::root(context.root.as_deref(), None)?)?;
+    let store = root.store();
     let done = migration.import(&store, now).map_err(Error::from)?;
     drop(store);
-    file_store.close().map_err(Error::from)?;
+    root.close()?;
     print_migration(context, &migration, Some(done))
 }
 

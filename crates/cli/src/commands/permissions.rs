@@ -1,10 +1,8 @@
 //! `everturn linggen permissions`: what tools may do in a workspace without asking.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use everturn::linggen::{FORMAT, allow, allowed, revoke};
-use everturn::store::Store;
 use serde_json::json;
 
 use super::Context;
@@ -80,8 +78,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let dir = workspace.join(".linggen");
     let mut changed = Vec::new();
     if let PermissionsCommand::Allow { tools } | PermissionsCommand::Revoke { tools } = &args.what {
-        let files = outside::open_to_write(&dir)?;
-        let store: Arc<dyn Store> = Arc::new(files.clone());
+        let store = outside::open_to_write(&dir)?;
         for tool in tools {
             let is_change = match &args.what {
                 PermissionsCommand::Allow { .. } => retry_linggen(|| allow(&store, tool))?,
@@ -89,8 +86,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             };
             changed.extend(is_change.then(|| tool.clone()));
         }
-        drop(store);
-        files.close().map_err(Error::from)?;
+        store.checkpoint().map_err(Error::from)?;
     }
     let tools = read_allowed(&dir)?;
     if context.json {

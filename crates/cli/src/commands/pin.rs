@@ -7,7 +7,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
 use crate::output::Output;
-use crate::settings;
+use crate::{server_roots, settings};
 
 /// Pin a session, or list pinned sessions
 ///
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         return Ok(Exit::Success);
     }
     // A home that does not exist yet has no pins.
-    if context.named_root().is_none() && !context.root_dir()?.exists() {
+    if context.named_root().is_none() && !server_roots::may_exist(&context.root_dir()?) {
         return Ok(Exit::Success);
     }
     let root = context.open_root()?;

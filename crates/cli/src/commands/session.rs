@@ -135,7 +135,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         false => context.find_to_write(&args.session)?,
     };
     let root =
-        Root::builder().clock(settings::now).with_store(&found.root.path, found.root.files());
+        Root::builder().clock(settings::now).with_store(&found.root.path, found.root.store());
     let session = root.session_at(found.layout, found.place.clone());
     let mut handler = match args.read_only {
         true => SessionHandler::read_only(session),

@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::findings::print_findings;
 use crate::open_root::{OpenRoot, RootAccess};
+use crate::server_roots;
 use crate::sources::{SourceLocation, open_sources, selected_sources};
 
 /// How many directories above a file are tried as the directory of the program that wrote it.
@@ -138,7 +139,7 @@ impl Context {
     ) -> Result<(), Error> {
         for source in selected_sources(self)? {
             let is_open = roots.iter().any(|(open, _)| open.path == source.path);
-            if is_open || !source.path.exists() {
+            if is_open || !server_roots::may_exist(&source.path) {
                 continue;
             }
             let access = if source.is_own() { access } else { RootAccess::Read };
@@ -269,7 +270,11 @@ fn is_at(root: &OpenRoot, path: &str, place: &SessionRef) -> bool {
         (Some(path), Some(root)) => {
             path.strip_prefix(&root).map(|way| way.to_string_lossy().into_owned()).ok()
         }
-        _ => None,
+        // As messages show paths in a root on a server.
+        _ => {
+            let below = Path::new(path).strip_prefix(&root.path);
+            below.map(|way| way.to_string_lossy().into_owned()).ok()
+        }
     };
     let way = FilePath::parse(way.as_deref().unwrap_or(path).trim_end_matches('/'));
     way.is_ok_and(|way| way.is_within(&place.path))

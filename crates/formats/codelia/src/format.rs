@@ -23,7 +23,7 @@ use super::repair;
 use super::runs::RunLogs;
 use super::session_files;
 use super::sessions::Session;
-use super::writer::CodeliaWriter;
+use super::writer::{CodeliaWriter, last_user_message_in};
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
@@ -66,6 +66,26 @@ impl CodeliaHome {
     }
 
     /// The summary of a session, from its index row as far as that is up to date.
+    /// Takes the title and the time from the log, in a store that has no place for the index.
+    fn summarise_without_index(
+        &self,
+        session: &Session,
+        summary: &mut SessionSummary,
+    ) -> Result<(), CodeliaError> {
+        let modified = self.store.stat(&session.log)?.and_then(|stat| stat.modified_since_epoch());
+        let (Some(modified), None) = (modified, self.store.local_path(&self.files.database())?)
+        else {
+            return Ok(());
+        };
+        let seconds = i64::try_from(modified.as_secs()).unwrap_or_default();
+        let nanos = i32::try_from(modified.subsec_nanos()).unwrap_or_default();
+        summary.updated = Timestamp::new(seconds, nanos).ok();
+        if let Some(found) = last_user_message_in(self, &session.log)?.as_deref().and_then(title) {
+            summary.title = found;
+        }
+        Ok(())
+    }
+
     fn summary(&self, session: &Session) -> Result<SessionSummary, CodeliaError> {
         let row = session.row.as_ref();
         let said = row.and_then(|row| row.last_user_message.as_deref()).unwrap_or_default();
@@ -84,6 +104,9 @@ impl CodeliaHome {
             parent: own.parent.map(Cow::into_owned),
             findings: Vec::new(),
         };
+        if row.is_none() && session.has_log {
+            self.summarise_without_index(session, &mut summary)?;
+        }
         if !self.is_known(session, own.log)? {
             let tally = self.count(session)?;
             summary.turns = Some(tally.messages);

@@ -7,9 +7,9 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_session::format::SessionError;
 use everturn_session::quarantine::{QuarantinedPiece, quarantined};
-use everturn_store::disk::Disk;
 use everturn_store::{Store, StoreError};
 
+use super::checked_files::CheckedFiles;
 use crate::registry;
 
 /// The findings about bytes removed from files at and below `start`, and those of `recovery` that are still relevant.
@@ -18,7 +18,7 @@ use crate::registry;
 /// has is yet to be created.
 pub(super) fn findings(
     store: &Arc<dyn Store>,
-    plain: &dyn Disk,
+    plain: &CheckedFiles,
     start: &FilePath,
     recovery: Vec<Finding>,
 ) -> Result<Vec<Finding>, StoreError> {
@@ -26,10 +26,8 @@ pub(super) fn findings(
     if pieces.is_empty() {
         return Ok(recovery);
     }
-    let is_there = |piece: &QuarantinedPiece| {
-        let stat = plain.stat(&piece.kept).map_err(StoreError::io("access", &piece.kept))?;
-        Ok::<bool, StoreError>(stat.is_some())
-    };
+    let is_there =
+        |piece: &QuarantinedPiece| Ok::<bool, StoreError>(plain.stat(&piece.kept)?.is_some());
     let mut coming = Vec::new();
     let mut told = Vec::new();
     let of_session = of_session(store, start);

@@ -19,9 +19,11 @@ const NOBODY: u32 = 65534;
 
 pub(crate) struct Cluster {
     pub(crate) port: u16,
+    dir: PathBuf,
+    settings: String,
     /// The script stops the server and removes its files when this is closed, which it is at the latest with the process.
     _open: ChildStdin,
-    _script: Child,
+    script: Child,
 }
 
 fn is_root() -> bool {
@@ -30,7 +32,7 @@ fn is_root() -> bool {
 }
 
 /// The directory of the programs of the server. Debian's `postgresql` is installed if there is none.
-fn programs() -> PathBuf {
+pub(crate) fn programs() -> PathBuf {
     let find = || {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
         let bins = versions.map(|version| version.unwrap().path().join("bin"));
@@ -46,6 +48,31 @@ fn programs() -> PathBuf {
     })
 }
 
+/// Runs a command as an unprivileged user, who owns `dir`.
+fn unprivileged(command: &mut Command, dir: &Path) {
+    if is_root() {
+        std::os::unix::fs::chown(dir, Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+}
+
+/// Starts a server. It is stopped, and its files are removed, when the pipe is closed.
+fn run_server(dir: &Path, port: u16, settings: &str) -> (ChildStdin, Child) {
+    let script = format!(
+        "'{}' -D data -p {port} -k '{}' -c listen_addresses=127.0.0.1 -c max_connections=200 {settings} \
+         >>log 2>&1 & server=$!; cat >/dev/null; kill -QUIT $server; wait $server; rm -rf '{}'",
+        programs().join("postgres").display(),
+        dir.display(),
+        dir.display()
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(dir).stdin(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    unprivileged(&mut command, dir);
+    let mut script = command.spawn().unwrap();
+    (script.stdin.take().unwrap(), script)
+}
+
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -54,36 +81,44 @@ impl Cluster {
     pub(crate) fn start(settings: &str) -> Cluster {
         let bin = programs();
         let dir = tempfile::Builder::new().prefix("everturn-pg").tempdir().unwrap().keep();
-        let unprivileged = |command: &mut Command| {
-            if is_root() {
-                std::os::unix::fs::chown(&dir, Some(NOBODY), Some(NOBODY)).unwrap();
-                command.uid(NOBODY).gid(NOBODY);
-            }
-        };
         let mut initdb = Command::new(bin.join("initdb"));
         initdb
             .args(["-U", "everturn", "-A", "trust", "-E", "UTF8", "--locale=C", "-N", "-D"])
             .arg("data");
         initdb.current_dir(&dir).stdout(Stdio::null());
-        unprivileged(&mut initdb);
+        unprivileged(&mut initdb, &dir);
         assert!(initdb.status().unwrap().success(), "initdb failed");
         let port = free_port();
-        let script = format!(
-            "'{}' -D data -p {port} -k '{}' -c listen_addresses=127.0.0.1 -c max_connections=200 {settings} \
-             >log 2>&1 & server=$!; cat >/dev/null; kill -QUIT $server; wait $server; rm -rf '{}'",
-            bin.join("postgres").display(),
-            dir.display(),
-            dir.display()
-        );
-        let mut command = Command::new("sh");
-        command.args(["-c", &script]).current_dir(&dir).stdin(Stdio::piped());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        unprivileged(&mut command);
-        let mut script = command.spawn().unwrap();
-        let open = script.stdin.take().unwrap();
-        let cluster = Cluster { port, _open: open, _script: script };
-        cluster.wait_until_ready(&dir);
+        let (open, script) = run_server(&dir, port, settings);
+        let settings = settings.to_owned();
+        let cluster = Cluster { port, dir, settings, _open: open, script };
+        cluster.wait_until_ready(&cluster.dir);
         cluster
+    }
+
+    /// Kills the server and all its processes at once, as a crash of the machine does, and starts it again.
+    pub(crate) fn kill_and_restart(&mut self) {
+        let group = std::fs::read_to_string(self.dir.join("data/postmaster.pid")).unwrap();
+        let server = group.lines().next().unwrap();
+        let backends = Command::new("pgrep").args(["-P", server]).output().unwrap();
+        let mut all = vec![server.to_owned()];
+        all.extend(String::from_utf8(backends.stdout).unwrap().lines().map(str::to_owned));
+        assert!(Command::new("kill").arg("-KILL").args(&all).status().unwrap().success());
+        while Command::new("kill")
+            .args(["-0", server])
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+        {
+            sleep(Duration::from_millis(10));
+        }
+        std::fs::remove_file(self.dir.join("data/postmaster.pid")).unwrap();
+        // The script of the killed server must not remove the files of the new one.
+        self.script.kill().unwrap();
+        self.script.wait().unwrap();
+        (self._open, self.script) = run_server(&self.dir, self.port, &self.settings);
+        self.wait_until_ready(&self.dir);
     }
 
     fn wait_until_ready(&self, dir: &Path) {

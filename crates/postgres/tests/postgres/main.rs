@@ -6,10 +6,13 @@
 
 mod cluster;
 mod commits;
+mod crashes;
 mod leases;
 mod opening;
 mod proxy;
+mod rights;
 mod suite;
 #[path = "../../../store/tests/store/support.rs"]
 #[expect(dead_code, reason = "shared with the suites of the other stores")]
 mod support;
+mod throughput;

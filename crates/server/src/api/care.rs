@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::Method;
-use everturn::check::{CheckStats, FindingSink, check_path};
+use everturn::check::{CheckStats, FindingSink, check_path, check_store};
 use everturn::disk::{Disk, RealDisk};
 use everturn::finding::Finding;
 use everturn::format::{Operation, RepairMode, SessionError};
@@ -85,11 +85,17 @@ impl FindingSink for FindingList {
 
 fn check_session(call: &Call<'_>, _: NoQuery) -> Result<Answer<CheckAnswer>, Problem> {
     let found = call.session()?;
-    let dir = call.library.source_dir(found.source)?;
-    let disk = RealDisk::open(dir).map_err(|error| Problem::not_found(error.to_string()))?;
-    let disk: Arc<dyn Disk> = Arc::new(disk);
     let mut list = FindingList::default();
-    let checked = check_path(&disk, &found.place.path, &mut list).map_err(SessionError::from)?;
+    let checked = if call.library.is_on_server(found.source) {
+        let store = call.library.store(found.source)?;
+        check_store(&store, &found.place.path, &mut list)
+    } else {
+        let dir = call.library.source_dir(found.source)?;
+        let disk = RealDisk::open(dir).map_err(|error| Problem::not_found(error.to_string()))?;
+        let disk: Arc<dyn Disk> = Arc::new(disk);
+        check_path(&disk, &found.place.path, &mut list)
+    };
+    let checked = checked.map_err(SessionError::from)?;
     let CheckStats { files, records, .. } = checked;
     let findings = list.findings.iter().map(FindingView::from).collect();
     Ok(Answer::ok(CheckAnswer { files, records, findings, more: list.more }))

@@ -15,8 +15,8 @@ use crate::problem::Problem;
 /// How a source is open.
 enum OpenStore {
     Not,
-    ForReading(FileStore),
-    ForWriting(FileStore),
+    ForReading(Arc<dyn Store>),
+    ForWriting(Arc<dyn Store>),
 }
 
 /// A source.
@@ -38,25 +38,46 @@ impl SourceSlot {
         Problem::not_found(format!("source {} cannot be opened: {cause}", self.source.name))
     }
 
-    fn files(&self) -> Result<FileStore, Problem> {
-        let mut state = self.state();
-        if let OpenStore::ForReading(files) | OpenStore::ForWriting(files) = &*state {
-            return Ok(files.clone());
-        }
-        let disk = RealDisk::open(&self.source.dir).map_err(|error| self.cannot_open(error))?;
-        let files = FileStore::open_read_only(Arc::new(disk)).map_err(SessionError::from)?;
-        *state = OpenStore::ForReading(files.clone());
-        Ok(files)
-    }
-
     /// The store, for reading.
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Problem> {
-        Ok(Arc::new(self.files()?))
+        let mut state = self.state();
+        if let OpenStore::ForReading(store) | OpenStore::ForWriting(store) = &*state {
+            return Ok(Arc::clone(store));
+        }
+        let store: Arc<dyn Store> = match &self.source.server {
+            Some(server) => server.open(false).map_err(|cause| self.cannot_open(cause))?,
+            None => {
+                let disk = RealDisk::open(&self.source.dir);
+                let disk = Arc::new(disk.map_err(|error| self.cannot_open(error))?);
+                Arc::new(FileStore::open_read_only(disk).map_err(SessionError::from)?)
+            }
+        };
+        *state = OpenStore::ForReading(Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// Opens the store for writing.
+    fn open_to_write(&self, owner: &LockOwner) -> Result<Arc<dyn Store>, Problem> {
+        if let Some(server) = &self.source.server {
+            return server.open(true).map_err(|cause| self.cannot_open(cause));
+        }
+        let disk = match self.source.is_main {
+            true => RealDisk::create(&self.source.dir),
+            false => RealDisk::open(&self.source.dir),
+        };
+        let disk = Arc::new(disk.map_err(|error| self.cannot_open(error))?);
+        let options = Options::new(owner.clone());
+        Ok(Arc::new(FileStore::open(disk, options).map_err(SessionError::from)?))
+    }
+
+    /// Whether it is not a directory.
+    pub(crate) fn is_on_server(&self) -> bool {
+        self.source.server.is_some()
     }
 
     /// The root, for reading.
     pub(crate) fn root(&self, now: fn() -> Timestamp) -> Result<Root, Problem> {
-        Ok(Root::builder().clock(now).with_store(&self.source.dir, self.files()?))
+        Ok(Root::builder().clock(now).with_store(&self.source.dir, self.store()?))
     }
 
     /// The root, open for writing. What a dead process has left is recovered first.
@@ -66,21 +87,15 @@ impl SourceSlot {
         now: fn() -> Timestamp,
     ) -> Result<Root, Problem> {
         let mut state = self.state();
-        let files = match &*state {
-            OpenStore::ForWriting(files) => files.clone(),
+        let store = match &*state {
+            OpenStore::ForWriting(store) => Arc::clone(store),
             OpenStore::Not | OpenStore::ForReading(_) => {
-                let disk = match self.source.is_main {
-                    true => RealDisk::create(&self.source.dir),
-                    false => RealDisk::open(&self.source.dir),
-                };
-                let disk = Arc::new(disk.map_err(|error| self.cannot_open(error))?);
-                let options = Options::new(owner.clone());
-                let files = FileStore::open(disk, options).map_err(SessionError::from)?;
-                *state = OpenStore::ForWriting(files.clone());
-                files
+                let store = self.open_to_write(owner)?;
+                *state = OpenStore::ForWriting(Arc::clone(&store));
+                store
             }
         };
-        Ok(Root::builder().clock(now).with_store(&self.source.dir, files))
+        Ok(Root::builder().clock(now).with_store(&self.source.dir, store))
     }
 
     /// The source for the catalog.
@@ -99,7 +114,7 @@ impl SourceSlot {
     /// Writes what is pending.
     pub(crate) fn close(&self) -> Result<(), Problem> {
         match std::mem::replace(&mut *self.state(), OpenStore::Not) {
-            OpenStore::ForWriting(files) => Ok(files.checkpoint().map_err(SessionError::from)?),
+            OpenStore::ForWriting(store) => Ok(store.checkpoint().map_err(SessionError::from)?),
             OpenStore::Not | OpenStore::ForReading(_) => Ok(()),
         }
     }

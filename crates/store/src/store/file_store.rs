@@ -411,6 +411,10 @@ impl Store for FileStore {
         self.shared.present_view().is_plain()
     }
 
+    fn checkpoint(&self) -> Result<(), StoreError> {
+        FileStore::checkpoint(self)
+    }
+
     fn wipe_logs(&self) -> Result<(), StoreError> {
         if self.shared.owner.is_none() {
             return Err(StoreError::ReadOnly);

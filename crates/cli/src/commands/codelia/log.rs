@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use everturn::codelia::{append_text_log, read_text_log, text_logs};
-use everturn::store::Store;
 use serde_json::json;
 
 use crate::agent_homes::home_of;
@@ -81,10 +80,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         TextLogCommand::Add { name } => {
             let text = input::text("the lines of the log")?;
             let store = store_errors::open_store(&home.dirs.state_dir)?;
-            let shared: Arc<dyn Store> = Arc::new(store.clone());
+            let shared = Arc::clone(&store);
             append_text_log(&shared, name, &text).map_err(Error::from)?;
             drop(shared);
-            store.close().map_err(Error::from)?;
+            store.checkpoint().map_err(Error::from)?;
         }
     }
     Ok(Exit::Success)

@@ -180,10 +180,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         OutputCommand::Add { call } => {
             let text = input::optional_text()?;
             let (store, is_cache) = home.cache_store()?;
-            let outputs = outputs_of(Arc::new(store.clone()), is_cache)?;
+            let outputs = outputs_of(Arc::clone(&store), is_cache)?;
             let reference = outputs.put(call, &text).map_err(Error::from)?;
             drop(outputs);
-            store.close().map_err(Error::from)?;
+            store.checkpoint().map_err(Error::from)?;
             match context.json {
                 true => writeln!(context.out, "{}", json!({"reference": reference}))?,
                 false => writeln!(context.out, "{reference}")?,

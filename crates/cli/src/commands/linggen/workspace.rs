@@ -97,11 +97,9 @@ fn change<T>(
     dir: &Path,
     mut change: impl FnMut(&Arc<dyn Store>) -> Result<T, everturn::linggen::LinggenError>,
 ) -> Result<T, Error> {
-    let files = outside::open_to_write(dir)?;
-    let store: Arc<dyn Store> = Arc::new(files.clone());
+    let store = outside::open_to_write(dir)?;
     let changed = retry_linggen(|| change(&store))?;
-    drop(store);
-    files.close()?;
+    store.checkpoint()?;
     Ok(changed)
 }
 
