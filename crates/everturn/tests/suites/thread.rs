@@ -7,6 +7,7 @@ mod channels;
 mod crash;
 mod damage;
 mod independent;
+mod retain;
 
 use std::sync::Arc;
 

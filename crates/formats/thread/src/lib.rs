@@ -14,7 +14,7 @@
 //!
 //! - `record`: the records of the log. `thread`: the whole log, its main line and its branches.
 //! - `values`: channel values, stored whole or as additions to an earlier version.
-//! - `writer`, `branch`: appends, forks and rewinds. `check`, `repair`: findings and repairs.
+//! - `writer`, `retain`, `branch`: appends, removals, forks and rewinds. `check`, `repair`: findings and repairs.
 //! - `paths`: file names. `format`: the common model.
 
 mod branch;
@@ -23,6 +23,7 @@ mod format;
 mod paths;
 mod record;
 mod repair;
+mod retain;
 mod thread;
 mod values;
 mod writer;
@@ -31,4 +32,4 @@ pub use check::{ThreadCheck, check_dir, is_thread_dir};
 pub use format::{FORMAT, ThreadFormat};
 pub use record::{RecordType, ThreadRecord};
 pub use thread::Thread;
-pub use writer::ThreadWriter;
+pub use writer::{SuspendedThread, ThreadWriter};

@@ -131,6 +131,12 @@ impl Thread {
         records.filter(is_turn).map(|(position, _)| position).collect()
     }
 
+    /// Whether a version of a channel is stored. The version is JSON text.
+    #[must_use]
+    pub fn has_version(&self, namespace: &str, channel: &str, version: &str) -> bool {
+        self.values.contains(namespace, channel, version)
+    }
+
     /// The values of the channels at a checkpoint, in the order of its versions.
     pub fn channels(&self, position: usize) -> Result<Vec<(String, JsonTree)>, SessionError> {
         let Some(record) = self.records.get(position) else { return Ok(Vec::new()) };

@@ -30,6 +30,14 @@ pub(crate) struct ChannelValues {
     versions: HashMap<VersionKey, Vec<StoredValue>>,
     /// The version of each channel that was stored last.
     latest: HashMap<(String, String), String>,
+    /// The elements of that version as text, of channels whose last version is a list.
+    lists: HashMap<(String, String), Vec<String>>,
+}
+
+/// The elements of a list as text; `None` if it is not a list.
+fn element_texts(list: &JsonTree) -> Option<Vec<String>> {
+    let is_list = list.kind() == ValueKind::Array;
+    is_list.then(|| list.children().iter().map(|(_, element)| element.to_line()).collect())
 }
 
 impl ChannelValues {
@@ -46,6 +54,7 @@ impl ChannelValues {
                 Some(base) => (base.whole, base.added + size),
                 None => (size, 0),
             };
+            self.add_elements((ns.clone(), channel.clone()), &record);
             let key = (ns.clone(), channel.clone(), version.to_line());
             let value = StoredValue { position, record, whole, added };
             self.versions.entry(key).or_default().push(value);
@@ -53,10 +62,38 @@ impl ChannelValues {
         }
     }
 
+    /// Keeps the elements of a list that is stored after the last version of its channel.
+    fn add_elements(&mut self, key: (String, String), record: &JsonTree) {
+        let before = self.lists.remove(&key);
+        let elements = match record.value_at(&["value"]) {
+            Some(value) => element_texts(&value),
+            None => {
+                let base = record.value_at(&["base"]).map(|base| base.to_line());
+                let before =
+                    before.filter(|_| base.is_some() && base == self.latest.get(&key).cloned());
+                let keep = record.value_at(&["keep"]).and_then(|keep| keep.to_line().parse().ok());
+                let add = record.value_at(&["add"]).and_then(|add| element_texts(&add));
+                before.zip(keep).zip(add).map(|((mut elements, keep), add)| {
+                    elements.truncate(keep);
+                    elements.extend(add);
+                    elements
+                })
+            }
+        };
+        if let Some(elements) = elements {
+            self.lists.insert(key, elements);
+        }
+    }
+
     /// The last stored value of a version before a position.
     fn find(&self, ns: &str, channel: &str, version: &str, end: usize) -> Option<&StoredValue> {
         let key = (ns.to_owned(), channel.to_owned(), version.to_owned());
         self.versions.get(&key)?.iter().rev().find(|value| value.position < end)
+    }
+
+    /// Whether a version of a channel is stored.
+    pub(crate) fn contains(&self, ns: &str, channel: &str, version: &str) -> bool {
+        self.find(ns, channel, version, usize::MAX).is_some()
     }
 
     /// The value of a version, as the checkpoint at `position` sees it; `None` if it has none.
@@ -109,17 +146,16 @@ impl ChannelValues {
             let value = ("value".to_owned(), value.clone());
             JsonTree::from_members([("version".to_owned(), version.clone()), value])
         };
-        let latest = self.latest.get(&(ns.to_owned(), channel.to_owned()));
-        let Some(base) = latest.filter(|_| value.kind() == ValueKind::Array) else {
-            return Ok(Some(whole()));
+        let key = (ns.to_owned(), channel.to_owned());
+        let lists = self.latest.get(&key).zip(self.lists.get(&key)).zip(element_texts(value));
+        let Some(((base, old), new)) = lists else { return Ok(Some(whole())) };
+        let is_same = |old: &str, new: &str| {
+            let value = JsonTree::from_trusted_str;
+            old == new || value(old).is_same(&value(new))
         };
-        let before = self.resolve(ns, channel, base, end)?;
-        let Some(before) = before.filter(|before| before.kind() == ValueKind::Array) else {
-            return Ok(Some(whole()));
-        };
-        let (old, new) = (before.children(), value.children());
-        let keep = old.iter().zip(&new).take_while(|(old, new)| old.1.is_same(&new.1)).count();
-        let add = array(new.iter().skip(keep).map(|(_, element)| element));
+        let keep = old.iter().zip(&new).take_while(|(old, new)| is_same(old, new)).count();
+        let add = new.get(keep..).unwrap_or_default().join(",");
+        let add = JsonTree::from_trusted_str(&format!("[{add}]"));
         let sums = self.find(ns, channel, base, end).map(|base| (base.whole, base.added));
         // All additions together stay smaller than the value that they extend, so a log grows like its contents.
         let is_small =

@@ -8,16 +8,33 @@ use everturn::format::SessionError;
 use everturn::model::NewSession;
 use everturn::thread::ThreadWriter;
 
-fn records() -> Vec<String> {
-    vec![
-        r#"{"role":"user","content":"hello","key":"k1"}"#.to_owned(),
-        checkpoint("a", None, 2),
-        r#"{"type":"writes","checkpoint":"a","task":"k","writes":[[0,"x",1]]}"#.to_owned(),
-        checkpoint("b", Some("a"), 4),
-        checkpoint("c", Some("a"), 30),
-        checkpoint("d", Some("b"), 31),
-    ]
+type Operation = fn(&mut ThreadWriter) -> Result<(), SessionError>;
+
+fn append(thread: &mut ThreadWriter, text: &str) -> Result<(), SessionError> {
+    thread.append(text, at(1)).map(drop)
 }
+
+/// Every way to change a thread.
+const OPERATIONS: [Operation; 9] = [
+    |thread| append(thread, r#"{"role":"user","content":"hello","key":"k1"}"#),
+    |thread| append(thread, &checkpoint("a", None, 2)),
+    |thread| {
+        append(thread, r#"{"type":"writes","checkpoint":"a","task":"k","writes":[[0,"x",1]]}"#)
+    },
+    |thread| append(thread, &checkpoint("b", Some("a"), 4)),
+    |thread| append(thread, &checkpoint("c", Some("a"), 30)),
+    |thread| append(thread, &checkpoint("d", Some("b"), 31)),
+    |thread| {
+        let several =
+            [r#"{"role":"user","content":"two"}"#, r#"{"role":"user","content":"three"}"#];
+        thread.append_all(&several, at(2)).map(drop)
+    },
+    |thread| thread.retain(|record| record.id() != "b", &[], at(3)).map(drop),
+    |thread| {
+        let add = [r#"{"role":"user","content":"four"}"#];
+        thread.retain(|record| record.text("content").is_none(), &add, at(3)).map(drop)
+    },
+];
 
 fn work(disk: &SimDisk) -> usize {
     let mut done = 0;
@@ -25,8 +42,8 @@ fn work(disk: &SimDisk) -> usize {
         let store = open(disk)?;
         let mut thread = ThreadWriter::create(&store, &NewSession::with_id("t1"), at(0))?;
         done += 1;
-        for record in records() {
-            thread.append(&record, at(1))?;
+        for operation in OPERATIONS {
+            operation(&mut thread)?;
             done += 1;
         }
         thread.release()?;
@@ -49,7 +66,7 @@ fn seen(disk: &SimDisk) -> Result<Option<(Vec<String>, usize)>, SessionError> {
 
 #[test]
 fn every_acknowledged_record_survives_a_crash_at_any_change() {
-    let count = records().len() + 2;
+    let count = OPERATIONS.len() + 2;
     let states: Vec<_> = (0..=count)
         .map(|operations| {
             let disk = SimDisk::new();
@@ -57,8 +74,8 @@ fn every_acknowledged_record_survives_a_crash_at_any_change() {
                 let store = open(&disk).unwrap();
                 let mut thread =
                     ThreadWriter::create(&store, &NewSession::with_id("t1"), at(0)).unwrap();
-                for record in records().iter().take(operations - 1) {
-                    thread.append(record, at(1)).unwrap();
+                for operation in OPERATIONS.iter().take(operations - 1) {
+                    operation(&mut thread).unwrap();
                 }
                 thread.release().unwrap();
             }

@@ -71,13 +71,13 @@ impl SessionEditor for ThreadEditor {
 impl MarkEditor for ThreadEditor {
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         let (mark, step) = self.writer.marks()?.add(new, self.last_turn(), now)?;
-        self.writer.commit(step)?;
+        self.writer.commit_all(vec![step])?;
         Ok(mark)
     }
 
     fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
         let (mark, step) = self.writer.marks()?.remove(id, now)?;
-        self.writer.commit(step)?;
+        self.writer.commit_all(vec![step])?;
         Ok(mark)
     }
 }

@@ -62,7 +62,12 @@ impl ThreadReader {
         let Some((_, record)) = self.record(turn) else { return Ok(Vec::new()) };
         let messages = match record.kind {
             RecordType::Checkpoint => self.added_messages(turn)?,
-            _ => vec![Message::of(&record.tree).unwrap_or_else(|| Message::event(&record.tree))],
+            _ => {
+                let object = record.tree.value_at(&["item"]);
+                let object = object.filter(|item| item.kind() == ValueKind::Object);
+                let item = object.as_ref().unwrap_or(&record.tree);
+                vec![Message::of(item).unwrap_or_else(|| Message::event(item))]
+            }
         };
         let several = messages.len() > 1;
         let entry = |(at, message): (u64, Message)| Entry {
