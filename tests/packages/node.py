@@ -21,6 +21,9 @@ PACKAGES = [
     "@langchain/langgraph-checkpoint-validation@1.1.1", "@openai/agents-core@0.20.0", "@openai/agents-openai@0.20.0",
     "@types/node@20.19.43", "openai@7.55.0", "typescript@7.0.2", "zod@4.6.7",
 ]
+BUN = ["bun@1.4.4"]
+# For machines whose own Node is older than the first one that the package supports.
+OLDEST, NODE = 20, ["node@22"]
 STRICT = ["--noEmit", "--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--types", "node",
           "--target", "es2022", "--lib", "es2023,esnext.disposable", "--module", "nodenext"]
 
@@ -39,6 +42,16 @@ def install(place, packages, *options):
         # The peers that packages ask for contradict each other; those that are listed here work together.
         run("npm", "install", "--silent", "--no-audit", "--no-fund", "--legacy-peer-deps", *options, *packages, cwd=place)
         mark.write_text(str(packages))
+
+
+def with_node(environment):
+    """The environment, with a Node that the package supports."""
+    version = subprocess.run(["node", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if int(version.lstrip("v").split(".")[0]) >= OLDEST:
+        return environment
+    install(TOOLS / "runtime", NODE)
+    programs = TOOLS / "runtime" / "node_modules" / "node" / "bin"
+    return {**environment, "PATH": f"{programs}{os.pathsep}{environment['PATH']}"}
 
 
 def copy(name):
@@ -63,6 +76,7 @@ def check_types():
 
 def test_module(library, environment):
     """The tests that need no framework, with a module that was built already."""
+    environment = with_node(environment)
     place = TOOLS / "module"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(PACKAGE, place / "node_modules" / "everturn", ignore=shutil.ignore_patterns("target", "*.node", "src", "tests"))
@@ -75,9 +89,12 @@ def test_module(library, environment):
 
 def test_package(library, environment):
     """Packs the module, installs the package beside the frameworks, and runs all tests."""
+    environment = with_node(environment)
     install(TOOLS, WITHOUT_OPTIONAL, "--omit=optional")
     install(FRAMEWORKS, PACKAGES)
-    made = run(PACKAGE / "release", "--module", library, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+    install(TOOLS / "bun", BUN)
+    environment = {**environment, "EVERTURN_BUN": str(TOOLS / "bun" / "node_modules" / ".bin" / "bun")}
+    made = run(PACKAGE / "release", "--module", library, stdout=subprocess.PIPE, text=True, env=environment).stdout.split()[-1]
     installed = FRAMEWORKS / "node_modules" / "everturn"
     shutil.rmtree(installed, ignore_errors=True)
     with tarfile.open(made) as archive:

@@ -13,6 +13,8 @@ const { ThreadLog } = require("./thread_log.cjs");
 class Root {
   #native;
   #queue = new Queue();
+  /** One object for each directory, so that the lock of one call serves the next. */
+  #files = new Map();
 
   /** Use `Root.open`. */
   constructor(native) {
@@ -66,7 +68,8 @@ class Root {
   files(dir) {
     let native;
     const open = () => (native ??= this.#native.files(dir));
-    return new Files(dir, open, this.#queue);
+    if (!this.#files.has(dir)) this.#files.set(dir, new Files(dir, open, this.#queue));
+    return this.#files.get(dir);
   }
 
   async close() {

@@ -144,6 +144,14 @@ test("appends that are not awaited keep their order", async () => {
   assert.deepEqual((await store.load(KEY)).map(({ n }) => n), range(0, 30));
 });
 
+test("appends do not wait for the lock of the one before", async () => {
+  const root = await Root.open(directory(), { wait: 0 });
+  const [store, other] = [new EverturnSessionStore(root), new EverturnSessionStore(root)];
+  for (const n of range(0, 10)) await (n % 2 ? store : other).append(KEY, [entry({ uuid: `u${n}` })]);
+  assert.equal((await store.load(KEY)).length, 10);
+  await root.close();
+});
+
 test("appends of two processes are kept once", async () => {
   const place = directory();
   const code = `
