@@ -1,10 +1,11 @@
-"""Builds the Python package and runs its tests, with the published suites of the frameworks it adapts.
+"""Builds the Python package and packs the Node package, and runs their tests, with the published suites of the frameworks
+they adapt.
 
-    run.py --everturn PROGRAM [--profile NAME] [-- PYTEST-OPTION...]
-    run.py --everturn PROGRAM --module LIBRARY
+    run.py --everturn PROGRAM --node-module LIBRARY [--profile NAME] [--only python|node] [-- PYTEST-OPTION...]
+    run.py --everturn PROGRAM --node-module LIBRARY --module LIBRARY
 
-What they need is installed below target/packages. With --module, the native module is not built, and only the tests that
-need no framework run. Exits with 1 if anything is found.
+What they need is installed below target/packages. With --module, the native module for Python is not built, and only the
+tests that need no framework run. Exits with 1 if anything is found.
 """
 
 import argparse
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+
+import node
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
@@ -85,22 +88,32 @@ def test_module(library, environment):
     return test(python, [PACKAGE / "tests" / "test_sessions.py"], ["-q"], {**environment, "PYTHONPATH": str(place)})
 
 
+def test_python(asked, environment):
+    wheel = build(asked.profile)
+    python = environment_with("venv", PACKAGES)
+    run(python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", wheel)
+    run(python.parent / "pyright", "--project", PACKAGE, "--pythonpath", python)
+    environment = {**environment, "EVERTURN_OPENAI_SDK": str(sdk_tests(python))}
+    return test(python, [PACKAGE / "tests"], ["-rsP", *asked.options], environment)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--everturn", required=True)
+    parser.add_argument("--node-module", required=True)
     parser.add_argument("--module")
+    parser.add_argument("--only", choices=["python", "node"])
     parser.add_argument("--profile", default="dev")
     parser.add_argument("options", nargs="*")
     asked = parser.parse_args()
     environment = {**os.environ, "EVERTURN_BINARY": asked.everturn, "PYTHONDONTWRITEBYTECODE": "1"}
     if asked.module:
-        return test_module(asked.module, environment)
-    wheel = build(asked.profile)
-    python = environment_with("venv", PACKAGES)
-    run(python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", wheel)
-    run(python.parent / "pyright", "--project", PACKAGE, "--pythonpath", python)
-    environment["EVERTURN_OPENAI_SDK"] = str(sdk_tests(python))
-    return test(python, [PACKAGE / "tests"], ["-rsP", *asked.options], environment)
+        return test_module(asked.module, environment) or node.test_module(asked.node_module, environment)
+    failed = 0 if asked.only == "node" else test_python(asked, environment)
+    if asked.only != "python":
+        environment["EVERTURN_PYTHON"] = str(TOOLS / "venv" / "bin" / "python")
+        failed = node.test_package(asked.node_module, environment) or failed
+    return failed
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 //! [`ThreadBinding`]: a thread of an agent framework, with items, checkpoints and pending writes.
 
+mod items;
+
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -111,15 +113,6 @@ impl ThreadBinding {
         Ok(self.read(|_| Ok(()))?.is_some())
     }
 
-    /// The item records, in order. Empty if the thread does not exist.
-    pub fn items(&self) -> Result<String, RequestError> {
-        let items = self.read(|thread| {
-            let items = thread.records().iter().filter(|record| record.kind == RecordType::Item);
-            Ok(list(items.map(|record| record.tree.to_line())))
-        })?;
-        Ok(items.unwrap_or_else(|| "[]".to_owned()))
-    }
-
     /// The checkpoints without their values, in the order of the log; those of one namespace, or all.
     pub fn checkpoints(&self, namespace: Option<&str>) -> Result<String, RequestError> {
         let found = self.read(|thread| {
@@ -194,49 +187,7 @@ impl ThreadBinding {
                 let checkpoint = record.text("checkpoint").unwrap_or_default();
                 !remove.contains(&(record.namespace(), checkpoint))
             }
-            RecordType::Header | RecordType::Item => true,
-        })
-    }
-
-    /// Keeps the first `keep` items, removes the others, and appends `records`, in one commit. Returns the removed items.
-    pub fn replace_items(&self, keep: usize, records: &[&str]) -> Result<String, RequestError> {
-        let (mut seen, mut removed) = (0, Vec::new());
-        self.retain(records, |record| {
-            if record.kind != RecordType::Item {
-                return true;
-            }
-            seen += 1;
-            let is_kept = seen <= keep;
-            if !is_kept {
-                removed.push(record.tree.to_line());
-            }
-            is_kept
-        })?;
-        Ok(list(removed))
-    }
-
-    /// Removes the last item and returns it; `None` if there is none.
-    pub fn pop_item(&self) -> Result<Option<String>, RequestError> {
-        self.access.with(|access| {
-            if !access.lock(self.wait, None)? {
-                return Ok(None);
-            }
-            let now = access.root.now();
-            let writer = access.writer()?;
-            let items = writer.thread().records().iter();
-            let mut items = items.filter(|record| record.kind == RecordType::Item);
-            let count = items.clone().count();
-            let Some(last) = items.next_back().map(|record| record.tree.to_line()) else {
-                return Ok(None);
-            };
-            let mut seen = 0;
-            let keep = |record: &ThreadRecord| {
-                seen += usize::from(record.kind == RecordType::Item);
-                record.kind != RecordType::Item || seen < count
-            };
-            writer.retain(keep, &[], now).map_err(session_error)?;
-            access.used = Instant::now();
-            Ok(Some(last))
+            RecordType::Header | RecordType::Item | RecordType::Operation => true,
         })
     }
 

@@ -98,6 +98,10 @@ impl NativeThread {
         value(py, removed)
     }
 
+    fn clear_items(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.thread.clear_items()).map_err(|error| raise(&error))
+    }
+
     fn pop_item<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let item = py.detach(|| self.thread.pop_item());
         optional(py, item)

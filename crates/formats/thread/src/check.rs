@@ -77,7 +77,7 @@ impl Thread {
                         note(FindingCode::UnknownReference, message);
                     }
                 }
-                RecordType::Header | RecordType::Item => {}
+                RecordType::Header | RecordType::Item | RecordType::Operation => {}
             }
         }
         findings.extend(marks::check_marks(store, dir, self.main_line().len() as u64)?);

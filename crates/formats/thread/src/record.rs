@@ -16,11 +16,18 @@ pub enum RecordType {
     Checkpoint,
     /// Writes of a task that belong to a checkpoint and are not part of it yet.
     Writes,
+    /// The idempotency key of a change of items.
+    Operation,
 }
 
 impl RecordType {
-    const ALL: [RecordType; 4] =
-        [RecordType::Header, RecordType::Item, RecordType::Checkpoint, RecordType::Writes];
+    const ALL: [RecordType; 5] = [
+        RecordType::Header,
+        RecordType::Item,
+        RecordType::Checkpoint,
+        RecordType::Writes,
+        RecordType::Operation,
+    ];
 
     /// Its name in the records.
     #[must_use]
@@ -30,6 +37,7 @@ impl RecordType {
             RecordType::Item => "item",
             RecordType::Checkpoint => "checkpoint",
             RecordType::Writes => "writes",
+            RecordType::Operation => "operation",
         }
     }
 
@@ -39,6 +47,7 @@ impl RecordType {
             RecordType::Header | RecordType::Checkpoint => &["id"],
             RecordType::Item => &[],
             RecordType::Writes => &["checkpoint", "task"],
+            RecordType::Operation => &["operation", "digest"],
         }
     }
 }

@@ -106,7 +106,7 @@ class EverturnSessionStore(SessionStore):
                 return
             sidecar["files"][subpath] = sidecar["files"].get(subpath, 0) + len(new)
             if subpath == _MAIN:
-                previous = cast("SessionSummaryEntry | None", sidecar.get("summary"))
+                previous = self._summary(key, sidecar) if sidecar.get("summary") else None
                 mtime = max(time.time_ns() // 1_000_000, sidecar.get("mtime", 0))
                 sidecar["mtime"] = mtime
                 sidecar["summary"] = {**fold_session_summary(previous, key, new), "mtime": mtime}
@@ -121,6 +121,13 @@ class EverturnSessionStore(SessionStore):
             with self._lock:
                 self._uuids[file] = (after, known)
             return
+
+    def _summary(self, key: SessionKey, sidecar: dict[str, Any]) -> SessionSummaryEntry:
+        """The summary. One of the SDK for TypeScript has other data, so it is made again."""
+        if "session_id" in sidecar["summary"]:
+            return cast("SessionSummaryEntry", sidecar["summary"])
+        main: SessionKey = {"project_key": key["project_key"], "session_id": key["session_id"]}
+        return {**fold_session_summary(None, main, self._load(main) or []), "mtime": sidecar["mtime"]}
 
     def _known(self, files: NativeFiles, file: str, sidecar: str | None) -> set[str]:
         """The UUIDs of a transcript. They are read again only if another process has appended."""
@@ -184,7 +191,13 @@ class EverturnSessionStore(SessionStore):
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """The summaries of the sessions of a project."""
-        return [sidecar["summary"] for _, sidecar in await in_thread(self._sidecars, project_key)]
+
+
+        def summaries() -> list[SessionSummaryEntry]:
+            found = self._sidecars(project_key)
+            return [self._summary({"project_key": project_key, "session_id": id}, sidecar) for id, sidecar in found]
+
+        return await in_thread(summaries)
 
     async def delete(self, key: SessionKey) -> None:
         """Removes a session with its subagents, or one transcript of a subagent."""

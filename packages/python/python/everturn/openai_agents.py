@@ -71,7 +71,7 @@ class EverturnSession(SessionABC):
 
     async def clear_session(self) -> None:
         """Removes all items."""
-        await in_thread(self._open().replace_items, 0, [])
+        await in_thread(self._open().clear_items)
 
     def close(self) -> None:
         """Releases the lock, so that another process can write at once. It is also released when it is idle."""

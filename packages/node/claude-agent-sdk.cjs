@@ -1,0 +1,3 @@
+"use strict";
+
+module.exports = require("./lib/claude_agent_sdk.cjs");

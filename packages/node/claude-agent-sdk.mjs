@@ -1,0 +1,3 @@
+import adapter from "./lib/claude_agent_sdk.cjs";
+
+export const { EverturnSessionStore } = adapter;

@@ -1,0 +1,3 @@
+import adapter from "./lib/openai_agents.cjs";
+
+export const { EverturnSession } = adapter;
