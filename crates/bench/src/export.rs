@@ -33,7 +33,7 @@ pub(crate) struct ExportBench {
     dir: PathBuf,
 }
 
-/// One export, in a process that tells its peak.
+/// One export, in a process that reports its peak memory.
 #[derive(Debug, Args)]
 pub(crate) struct ExportTask {
     /// The root

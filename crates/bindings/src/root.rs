@@ -210,7 +210,7 @@ fn summary_value(summary: &SessionSummary) -> Value {
         "id": summary.session.id,
         "format": summary.layout,
         "title": summary.title,
-        "status": summary.status,
+        "status": summary.status.as_str(),
         "turns": summary.turns,
         "created": summary.created.map(|time| time.to_string()),
         "updated": summary.updated.map(|time| time.to_string()),

@@ -118,7 +118,7 @@ impl CatalogSession {
                     || place.path.as_str() == value
                     || is_at(Path::new(value), root, Path::new(place.path.as_str()))
             }
-            SessionField::Status => status == value,
+            SessionField::Status => status.as_str() == value,
             SessionField::Title => folded(title).contains(value.as_str()),
             SessionField::Project => self
                 .project

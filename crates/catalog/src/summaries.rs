@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use everturn::finding::Finding;
 use everturn::format::{ListedSummary, MAX_LIST_TRIES, SessionError, SessionFormat};
-use everturn::model::{Dependencies, SessionListing, SessionRef, SessionSummary};
+use everturn::model::{Dependencies, SessionListing, SessionRef, SessionStatus, SessionSummary};
 use everturn::names::{FilePath, Name};
 use jiff::Timestamp;
 
@@ -323,7 +323,7 @@ impl SummaryRow {
         let SessionSummary {
             session: place, title, created, updated, status, turns, parent, ..
         } = &self.summary;
-        for text in [place.path.as_str(), &place.id, title, status] {
+        for text in [place.path.as_str(), &place.id, title, status.as_str()] {
             encoder.text(text);
         }
         for time in [created, updated] {
@@ -343,8 +343,9 @@ impl SummaryRow {
 
     fn read(decoder: &mut CatalogDecoder<'_>, layout: &dyn SessionFormat) -> Option<SummaryRow> {
         let path = FilePath::parse(decoder.text()?).ok()?;
-        let mut text = || Some(decoder.text()?.to_owned());
-        let (id, title, status) = (text()?, text()?, text()?);
+        let id = decoder.text()?.to_owned();
+        let title = decoder.text()?.to_owned();
+        let status = SessionStatus::parse(decoder.text()?);
         let mut time = || {
             decoder.option(|decoder| {
                 let (second, nano) = (decoder.signed()?, decoder.signed()?);

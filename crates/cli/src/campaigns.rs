@@ -24,7 +24,8 @@ impl From<CampaignError> for Error {
 /// Returns the ID of a session that must be a campaign.
 fn campaign_id(found: &FoundSession) -> Result<SessionId, Error> {
     if !found.layout.has(Feature::CampaignRules) {
-        let what = format!("{} is not a campaign but a {}", found.place.id, found.layout.name());
+        let what =
+            format!("{} is a {} session, not a campaign", found.place.id, found.layout.name());
         return Err(Error::new(Exit::Request, what).hint(next_command("ls --layout campaign")));
     }
     Ok(SessionId::parse(&found.place.id)?)

@@ -14,6 +14,7 @@ use clap_complete::env::{CompleteEnv, EnvCompleter, Shells};
 use everturn::codelia::{self, CodeliaHome, RunLogs};
 use everturn::format::{self, Feature, SessionFormat};
 use everturn::linggen::{self, SpecKind, projects, run_ids};
+use everturn::model::SessionStatus;
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
 use crate::agent_homes::{self, AgentKind, home_of};
@@ -60,9 +61,11 @@ pub(crate) fn complete_line(
     let completing = CompleteEnv::with_factory(|| with_candidates(command_line(), words))
         .var(ASKED)
         .shells(Shells(&shells));
-    completing
-        .try_complete(words, Some(&settings::current_dir()))
-        .map_err(|cause| Error::new(Exit::Request, "cannot complete the line").caused_by(cause))
+    completing.try_complete(words, Some(&settings::current_dir())).map_err(|cause| {
+        let cause = cause.to_string();
+        let reason = cause.trim_start_matches("error: ").trim_end();
+        Error::new(Exit::Request, format!("cannot complete the line: {reason}"))
+    })
 }
 
 /// Returns the command line with session candidates. The words determine the root and the format.
@@ -106,7 +109,9 @@ const OFFERS: [(&str, CompletionSource); 12] = [
             format.is_some_and(|format| format.has(Feature::CampaignRules))
         })
     }),
-    ("ARCHIVE", |context, word| sessions(context, word, |one| one.summary.status == "archived")),
+    ("ARCHIVE", |context, word| {
+        sessions(context, word, |one| one.summary.status == SessionStatus::Archived)
+    }),
     ("TRASHED", |context, _| trashed(context)),
     ("SOURCE", |_, _| sources()),
     ("RUN", |context, _| names(runs(context))),

@@ -23,7 +23,7 @@ const NAMES_IN_HINT: usize = 8;
 pub(crate) fn format_of(path: &Path) -> Result<ExportFormat, Error> {
     ExportFormat::from_path(path).ok_or_else(|| {
         let names: Vec<&str> = ExportFormat::ALL.iter().map(|format| format.as_str()).collect();
-        Error::new(Exit::Request, format!("the name {} does not indicate a format", path.display()))
+        Error::new(Exit::Request, format!("cannot infer the format from {}", path.display()))
             .hint(format!("use one of the extensions .{}", names.join(", .")))
     })
 }

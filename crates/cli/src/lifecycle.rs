@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use everturn::archive::PackProgress as Bytes;
-use everturn::format::{Operation, Transition};
+use everturn::format::{Operation, SessionError, Transition};
 
 use crate::context::{Context, next_command};
-use crate::error::EarlyExit;
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
 use crate::output::Output;
@@ -49,7 +49,13 @@ pub(crate) fn transition_within(
             lifecycle.transition(&store, &found.place, stage, settings::now(), &mut *progress)
         })
     });
-    let staged = staged.map_err(|error| found.failed(error))?;
+    let staged = staged.map_err(|error| match error {
+        SessionError::Taken { .. } if found.layout.archived(&found.place).is_none() => {
+            let (id, path) = (&found.place.id, &found.place.path);
+            Error::new(Exit::Request, format!("session {id} is not archived; it is in {path}"))
+        }
+        error => found.failed(error),
+    })?;
     let path = found.root.shown(&staged.session.path);
     if context.json {
         let mut answer = JsonObject::new().text("session", &staged.session.id).text("path", &path);

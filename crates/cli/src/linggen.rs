@@ -74,7 +74,7 @@ pub(crate) fn require_format(
     let name = format.name();
     match context.layout.replace(name.to_owned()) {
         Some(other) if other != name => {
-            let what = format!("this command is for {name}, not for {other}");
+            let what = format!("this command is not supported for {other}, only for {name}");
             Err(Error::new(Exit::Request, what).hint("omit --layout"))
         }
         _ => Ok(()),

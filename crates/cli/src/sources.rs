@@ -352,7 +352,7 @@ pub(crate) fn open_sources(
     let roots = open_existing_sources(context, access)?;
     if roots.is_empty() {
         return Err(Error::new(Exit::Request, "there are no sessions yet")
-            .hint("create one with: everturn new game; everturn alone lists other steps"));
+            .hint("create one with: everturn new game; run `everturn` for other ways to start"));
     }
     Ok(roots)
 }

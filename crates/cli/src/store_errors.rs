@@ -88,6 +88,9 @@ impl From<SessionError> for Error {
             SessionError::Store(error) => error.into(),
             SessionError::Name(error) => error.into(),
             SessionError::Damaged { .. } => Error::new(Exit::Damaged, error.to_string()),
+            SessionError::NoTurn { last: 0, .. } => {
+                Error::new(Exit::Request, "the session has no turns yet")
+            }
             SessionError::NoTurn { first, last, .. } => {
                 Error::new(Exit::Request, error.to_string())
                     .hint(format!("choose a turn from {first} to {last}"))

@@ -7,6 +7,8 @@ use everturn_session::format::SessionError;
 use everturn_store::StoreError;
 use thiserror::Error as ThisError;
 
+pub use everturn_store::ErrorKind;
+
 /// Why something could not be done. After an error nothing has changed, unless it is
 /// [`ErrorKind::Reopen`].
 #[derive(Debug, ThisError)]
@@ -47,9 +49,15 @@ pub enum Error {
         /// The requested format.
         wanted: &'static str,
     },
-    /// A value is missing, or does not have the requested type.
+    /// The state has no such value.
+    #[error("state at {path:?}: no such value")]
+    NoValue {
+        /// The path in the state.
+        path: String,
+    },
+    /// A value of the state does not have the requested type.
     #[error("state at {path:?}: {reason}")]
-    Value {
+    ValueType {
         /// The path in the state.
         path: String,
         /// The problem.
@@ -66,56 +74,27 @@ impl From<StoreError> for Error {
     }
 }
 
-/// What a caller can do about an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// Another process writes to the session: try again later.
-    Busy,
-    /// There is no such session, turn or value: request another.
-    NotFound,
-    /// The request itself is wrong: change it.
-    Request,
-    /// The request contradicts what is stored, or the files have changed: read again and decide.
-    Conflict,
-    /// Stored data are damaged: repair them.
-    Damaged,
-    /// The store is in doubt after a failed flush: drop the root and open it again.
-    Reopen,
-    /// The disk failed, or is full.
-    Io,
-}
-
 impl Error {
     /// What a caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::NoSession { .. } | Error::Value { .. } => ErrorKind::NotFound,
-            Error::Ambiguous { .. } | Error::Format { .. } => ErrorKind::Request,
-            Error::Root { .. } => ErrorKind::Io,
-            Error::Session(error) => kind_of_session_error(error),
+            Error::NoSession { .. } | Error::NoValue { .. } => ErrorKind::NotFound,
+            Error::Ambiguous { .. } | Error::Format { .. } | Error::ValueType { .. } => {
+                ErrorKind::Request
+            }
+            Error::Root { source, .. } => kind_of_io_error(source),
+            Error::Session(error) => error.kind(),
         }
     }
 }
 
-fn kind_of_session_error(error: &SessionError) -> ErrorKind {
-    match error {
-        SessionError::Store(StoreError::Busy { .. }) => ErrorKind::Busy,
-        SessionError::Store(StoreError::Poisoned { .. }) => ErrorKind::Reopen,
-        SessionError::Store(StoreError::Io { .. }) => ErrorKind::Io,
-        SessionError::Store(
-            StoreError::Blocked { .. } | StoreError::UnreadableLog { .. } | StoreError::Lost { .. },
-        )
-        | SessionError::Damaged { .. } => ErrorKind::Damaged,
-        SessionError::Store(
-            StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Overtaken,
-        )
-        | SessionError::Conflict { .. } => ErrorKind::Conflict,
-        SessionError::Store(StoreError::Missing { .. })
-        | SessionError::NoSession { .. }
-        | SessionError::NoTurn { .. } => ErrorKind::NotFound,
-        _ => ErrorKind::Request,
+fn kind_of_io_error(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        // It is a file, or this user may not open it.
+        io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied => ErrorKind::Request,
+        _ => ErrorKind::Io,
     }
 }
 

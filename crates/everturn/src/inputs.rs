@@ -100,7 +100,8 @@ impl Turn {
         self
     }
 
-    /// Sets a value of the state. The path starts with the scope, such as `world.npcs.luna.trust`.
+    /// Sets a value of the state. The path starts with the scope, such as `world.npcs.luna.trust`. Dots separate keys; a
+    /// key that contains a dot can be set with [`Session::append_json`] only.
     #[must_use]
     pub fn set(self, path: &str, value: impl Serialize) -> Turn {
         self.change("set", path, Some(value))
@@ -227,8 +228,18 @@ impl Session<CodeliaFormat> {
 }
 
 #[cfg(feature = "agents")]
+impl Session<ThreadFormat> {
+    /// Appends an item with a role, such as `user` or `assistant`. [`Session::append_json`] also takes checkpoints and
+    /// pending writes.
+    pub fn append(&mut self, role: &str, content: &str) -> Result<AppendOutcome, Error> {
+        self.append_json(&json!({"role": role, "content": content}).to_string())
+    }
+}
+
+#[cfg(feature = "agents")]
 impl Session<LinggenFormat> {
-    /// Creates a session of a project, whose directory is `project`.
+    /// Creates a session of a project, whose directory is `project`. Linggen keeps every session with its project, so
+    /// [`Session::create`] fails.
     pub fn create_in_project(
         root: &Root,
         id: &str,

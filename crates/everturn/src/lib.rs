@@ -18,51 +18,58 @@
 //! ```
 //!
 //! A [`Root`] is a directory of sessions. A [`Session`] is one of them: `game::Game`, `campaign::CampaignSession`,
-//! `chatlog::ChatSession`, `codelia::CodeliaSession` and `linggen::LinggenSession` are sessions of one format, and an
-//! [`AnySession`] is whatever [`RootSessions::find`] finds. When [`append`](Session::append_json) returns, the turn survives a
-//! crash of the program and a power cut. [`Error::kind`] says what a caller can do about an [`Error`].
+//! `chatlog::ChatSession`, `codelia::CodeliaSession`, `linggen::LinggenSession` and `thread::ThreadSession` are sessions of
+//! one format, and an [`AnySession`] is a session of any format, as returned by [`RootSessions::find`]. When
+//! [`append`](Session::append_json) returns, the turn survives a crash of the program and a power cut. [`Error::kind`]
+//! says what a caller can do about an [`Error`].
 //!
 //! A session appends, undoes, rewinds and forks, and reads entries, states, changes, marks, branches and forks. The crate
-//! `everturn-export` adds `session.export(format, &mut file)` with its trait `ExportSession`, for text, Markdown, HTML, PDF
-//! and JSON.
+//! `everturn-export` adds `session.export(format, &mut file)` with its trait `ExportSession`, for text, Markdown, HTML, EPUB,
+//! PDF and JSON. `everturn-catalog` lists and searches the sessions of many roots.
 //!
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
 //! This crate is the front door: it re-exports the crates below it, one for each layer.
-//! Its own modules are `root`, `session`, `new_session`, `append_once`, `inputs` (typed turns and messages) and `error`.
-//! The others, by layer:
+//! Its own modules are, in reading order, `root`, `session`, `views` (what a session returns), `inputs` (typed turns and
+//! messages), `append_once`, `new_session`, `trash`, `check_report` and `error`. The others, by layer:
 //!
-//! - `everturn-json`: [`names`], [`finding`], [`json`], [`jsonl`].
+//! - `everturn-json`: [`names`], [`finding`], [`json`], [`jsonl`], [`checksum`].
 //! - `everturn-value`: [`document`], [`tree`], [`delta`].
 //! - `everturn-store`: [`disk`], [`store`], [`overlay`]; `everturn-archive`: [`archive`].
 //! - `everturn-settings`: [`home`], [`config`]; `everturn-secrets`: [`vault`], [`scan`].
 //! - `everturn-prompt`: `tokens`, `lorebook`, `card`, `context`, `markup`, with the feature `prompt` or `chat`.
 //! - `everturn-rpg`: the rules and narrators of campaigns, in `campaign`.
 //! - `everturn-session`: [`model`], [`mod@format`], [`finding_sink`], [`repair`], [`session_files`], [`quarantine`].
-//! - The formats: `game`, `campaign`, `codelia` and `linggen` (feature `agents`), `chatlog` and `chatlog_import`
+//! - The formats: `game`, `campaign`, `codelia`, `linggen` and `thread` (feature `agents`), `chatlog` and `chatlog_import`
 //!   (feature `chat`), and the sessions of other programs (feature `external`), which are in [`format::EXTERNAL`].
-//! - `everturn-maintenance`: [`check`](mod@check), [`seal`], [`scan_files`], [`scrub`], [`retention`], and `convert`,
+//! - `everturn-maintenance`: [`check`](mod@check), [`mod@copy`], [`seal`], [`scan_files`], [`scrub`], [`retention`], and `convert`,
 //!   which needs every format.
 //!
 //! All formats are compiled in by default. A program that needs only some of them disables the default features.
 
-mod append_once;
-mod error;
-mod inputs;
-mod new_session;
 mod root;
 mod session;
+mod views;
+mod inputs;
+mod append_once;
+mod new_session;
+mod trash;
+mod check_report;
+mod error;
 
 pub use append_once::{AppendCondition, OnceOutcome};
+pub use check_report::CheckReport;
 pub use error::{Error, ErrorKind};
 pub use everturn_json::finding::Finding;
-pub use everturn_session::format::Transition;
+pub use everturn_session::format::{LATEST, RepairMode, Transition};
 pub use everturn_session::model::{
     AppendOutcome, Entry, EntryKind, ForkOptions, ForkOutcome, Mark, MarkKind, NewMark, NewSession,
-    SessionBranch, SessionRef, SessionSummary, StateChange, TransitionOutcome,
+    Revision, SessionBranch, SessionRef, SessionSummary, StateChange, TransitionOutcome,
 };
-pub use root::{Root, RootBuilder, RootSessions};
-pub use session::{AnyFormat, AnySession, Changes, Entries, FormatTag, Session, TypedState};
+pub use root::{Root, RootBuilder, RootSessions, SessionList};
+pub use session::{AnyFormat, AnySession, FormatTag, Session};
+pub use trash::TrashItem;
+pub use views::{ChangeIter, EntryIter, TypedState};
 
 pub use everturn_archive as archive;
 pub use everturn_json::{checksum, finding, json, jsonl, names};

@@ -11,9 +11,6 @@ use crate::session::AnySession;
 /// How many IDs are tried before giving up.
 const TRIES: u64 = 1000;
 
-/// The name of the most recently changed session, which no session may have as its ID.
-const LATEST: &str = "latest";
-
 /// Returns an ID made from a time in milliseconds.
 fn id_at(millis: u64) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
@@ -28,17 +25,13 @@ fn id_at(millis: u64) -> String {
 }
 
 impl Root {
-    /// Creates a session of a format. Without an ID, the format assigns one, or it is made from the time; one that is
+    /// Creates a session of a format that is known at run time only. Without an ID, the format assigns one, or it is made from the time; one that is
     /// taken is replaced by the next.
-    pub fn create(
+    pub fn create_with_format(
         &self,
         format: &'static dyn SessionFormat,
         new: &NewSession,
     ) -> Result<AnySession, Error> {
-        if new.id == LATEST {
-            let what = "`latest` is reserved for the most recently changed session";
-            return Err(SessionError::request(what).into());
-        }
         let now = self.now();
         let editing = format.editing(Operation::Create)?;
         let created = |new: &NewSession| {

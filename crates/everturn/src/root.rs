@@ -1,4 +1,4 @@
-//! [`Root`] is a directory of sessions; [`RootSessions`] finds, creates and opens them.
+//! [`Root`] is a directory of sessions; it finds, creates and opens them.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,12 +8,13 @@ use std::sync::Arc;
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 use everturn_maintenance::registry;
-use everturn_session::format::{SessionFormat, sort_newest_first};
+use everturn_session::format::{LATEST, SessionFormat, sort_newest_first};
 use everturn_session::model::{SessionRef, SessionSummary};
 use everturn_store::disk::{Disk, RealDisk};
 use everturn_store::{FileStore, LockOwner, Options, Store};
 use jiff::Timestamp;
 
+use crate::check_report::CheckReport;
 use crate::error::Error;
 use crate::session::{AnySession, FormatTag, Session};
 
@@ -21,8 +22,9 @@ type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// A directory of sessions, open for reading and writing. Cloning it is cheap.
 ///
-/// `Root` opens the directory; [`RootSessions`], to which it dereferences, finds, creates and opens the sessions in it.
-/// Any number of processes may have the same directory open. Each session has one writer at a time.
+/// `Root::open` opens a directory, and `root.open` a session in it: the methods for sessions are those of
+/// [`RootSessions`], to which a root dereferences. Any number of processes may have the same directory open. Each session
+/// has one writer at a time.
 #[derive(Debug, Clone)]
 pub struct Root {
     sessions: RootSessions,
@@ -48,6 +50,15 @@ impl fmt::Debug for RootSessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RootSessions").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// The sessions of a [`Root`], and what could not be read.
+#[derive(Debug, Clone, Default)]
+pub struct SessionList {
+    /// The sessions, most recently changed first. One that cannot be read is listed with the status `unknown`.
+    pub sessions: Vec<SessionSummary>,
+    /// The files and names that could not be read as sessions.
+    pub findings: Vec<Finding>,
 }
 
 /// Opens a [`Root`] with a custom clock and a custom process description.
@@ -93,19 +104,24 @@ impl RootBuilder {
     /// Opens an existing directory for reading: nothing is ever written.
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Root, Error> {
         let path = path.as_ref();
-        let failed = |source| Error::Root { path: path.to_owned(), source };
-        let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(path).map_err(failed)?);
+        let disk = disk_of_root(path, RealDisk::open(path))?;
         let files = FileStore::open_read_only(disk)?;
         Ok(self.with_store(path, Arc::new(files)))
     }
 
     fn open_on(self, path: &Path, disk: std::io::Result<RealDisk>) -> Result<Root, Error> {
-        let failed = |source| Error::Root { path: path.to_owned(), source };
-        let disk: Arc<dyn Disk> = Arc::new(disk.map_err(failed)?);
+        let disk = disk_of_root(path, disk)?;
         let (pid, started) =
             self.owner.unwrap_or_else(|| (std::process::id(), (self.clock)().to_string()));
         let files = FileStore::open(disk, Options::new(LockOwner { pid, started }))?;
         Ok(RootBuilder { owner: None, ..self }.with_store(path, Arc::new(files)))
+    }
+}
+
+fn disk_of_root(path: &Path, disk: std::io::Result<RealDisk>) -> Result<Arc<dyn Disk>, Error> {
+    match disk {
+        Ok(disk) => Ok(Arc::new(disk)),
+        Err(source) => Err(Error::Root { path: path.to_owned(), source }),
     }
 }
 
@@ -118,6 +134,11 @@ impl Root {
     /// Opens a directory, and creates it if it does not exist.
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<Root, Error> {
         Root::builder().open_or_create(path)
+    }
+
+    /// Opens an existing directory for reading: nothing is ever written.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Root, Error> {
+        Root::builder().open_read_only(path)
     }
 
     /// A builder for a root with another clock, for tests.
@@ -170,25 +191,55 @@ impl RootSessions {
         (self.clock)()
     }
 
-    /// The sessions of every format, most recently changed first. [`RootSessions::list`] also returns what could not be read.
+    /// The sessions of all of Everturn's own formats, most recently changed first. [`RootSessions::list`] also returns what could
+    /// not be read, and [`RootSessions::external_sessions`] lists the sessions of other programs.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
-        Ok(self.list()?.0)
+        Ok(self.list()?.sessions)
     }
 
-    /// The sessions of every format, most recently changed first, and the files that could not be read as sessions.
-    pub fn list(&self) -> Result<(Vec<SessionSummary>, Vec<Finding>), Error> {
-        let (mut sessions, mut findings) = (Vec::new(), Vec::new());
-        for format in registry::ALL {
-            let (found, noticed) = format.list(&self.store)?;
-            sessions.extend(found);
-            findings.extend(noticed);
+    /// The sessions of all of Everturn's own formats, and what could not be read.
+    pub fn list(&self) -> Result<SessionList, Error> {
+        self.list_formats(registry::ALL)
+    }
+
+    /// The sessions of other programs below this directory, such as `~/.claude` or `~/.codex`. [`RootSessions::find`] finds only
+    /// sessions of Everturn's own formats; [`RootSessions::session_at`] opens one of these.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use everturn::{Root, format};
+    ///
+    /// let root = Root::open_read_only(dir.path())?;
+    /// for found in root.external_sessions()?.sessions {
+    ///     let program = format::find(found.layout).ok_or("unknown format")?;
+    ///     for entry in root.session_at(program, found.session).entries(..)? {
+    ///         println!("{}", entry?.text);
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn external_sessions(&self) -> Result<SessionList, Error> {
+        self.list_formats(registry::EXTERNAL)
+    }
+
+    fn list_formats(&self, formats: &[&dyn SessionFormat]) -> Result<SessionList, Error> {
+        let mut list = SessionList::default();
+        for format in formats {
+            let (sessions, findings) = format.list(&self.store)?;
+            list.sessions.extend(sessions);
+            list.findings.extend(findings);
         }
         sort_newest_first(
-            &mut sessions,
+            &mut list.sessions,
             |summary| summary,
             |summary| Some((registry::find(summary.layout)?, Arc::clone(&self.store))),
         );
-        Ok((sessions, findings))
+        Ok(list)
+    }
+
+    /// Checks every file in the directory, whatever program it belongs to. Nothing is written.
+    pub fn check(&self) -> Result<CheckReport, Error> {
+        CheckReport::of(&self.store, &FilePath::root())
     }
 
     /// A session whose format and place are known already, such as one of another program.
@@ -207,7 +258,7 @@ impl RootSessions {
         name: &str,
         wanted: Option<&'static str>,
     ) -> Result<(&'static dyn SessionFormat, SessionRef), Error> {
-        let found = if name == "latest" { self.latest(wanted)? } else { self.named(name)? };
+        let found = if name == LATEST { self.latest(wanted)? } else { self.named(name)? };
         let mut of_format: Vec<_> =
             found.iter().filter(|(format, _)| wanted.is_none_or(|w| w == format.name())).collect();
         match (of_format.pop(), of_format.is_empty(), found.first()) {

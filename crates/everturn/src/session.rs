@@ -5,20 +5,27 @@ use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use everturn_json::finding::Finding;
 use everturn_maintenance::registry;
 use everturn_session::format::{
-    Operation, RecordStream, SessionEditor, SessionError, SessionFormat, SessionReader, Transition,
+    Operation, RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition,
 };
 use everturn_session::model::{
-    AppendOutcome, Entry, ForkOptions, ForkOutcome, Mark, NewMark, NewSession, SessionBranch,
-    SessionRef, SessionState, SessionSummary, StateChange, TransitionOutcome,
+    AppendOutcome, ForkOptions, ForkOutcome, Mark, NewMark, NewSession, Revision, SessionBranch,
+    SessionRef, SessionSummary, StateChange, TransitionOutcome,
 };
-use serde::de::DeserializeOwned;
+use everturn_session::repair::RepairReport;
 
-use crate::error::Error;
-use crate::root::Root;
+use crate::check_report::CheckReport;
+use crate::error::{Error, ErrorKind};
+use crate::root::{Root, SessionList};
+use crate::views::{ChangeIter, EntryIter, TypedState};
+
+/// How long a call that waits for another process pauses between two attempts, at first and at most.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(16);
 
 /// A format at compile time.
 pub trait FormatTag {
@@ -41,6 +48,8 @@ pub type AnySession = Session<AnyFormat>;
 ///
 /// Reads see the session as of a point between two commits. The first method that writes locks the session for this
 /// process, until the session is closed or dropped.
+///
+/// A session can be sent to another thread, but not shared: each thread that reads at the same time opens its own.
 pub struct Session<F> {
     root: Root,
     format: &'static dyn SessionFormat,
@@ -70,8 +79,7 @@ impl<F: FormatTag> Session<F> {
     /// Creates a session with a name, settings and other fields.
     pub fn create_with(root: &Root, new: &NewSession) -> Result<Session<F>, Error> {
         let format = F::NAME.and_then(registry::find);
-        let unknown = || SessionError::request("a new session needs a format");
-        let format = format.ok_or_else(unknown)?;
+        let format = format.ok_or_else(|| SessionError::request("a new session needs a format"))?;
         let editor = format.editing(Operation::Create)?.create(root.store(), new, root.now())?;
         Ok(Session::locked(root, format, editor))
     }
@@ -88,6 +96,18 @@ impl<F: FormatTag> Session<F> {
             Err(Error::NoSession { .. }) => Session::create(root, id),
             opened => opened,
         }
+    }
+}
+
+impl Session<AnyFormat> {
+    /// The same session with a type of its format, such as `Game`. Fails if it has another format.
+    pub fn into_format<F: FormatTag>(self) -> Result<Session<F>, Error> {
+        let found = self.format.name();
+        if let Some(wanted) = F::NAME.filter(|wanted| *wanted != found) {
+            return Err(Error::Format { id: self.place.id, found, wanted });
+        }
+        let Session { root, format, place, editor, reader, keys, kind: _ } = self;
+        Ok(Session { root, format, place, editor, reader, keys, kind: PhantomData })
     }
 }
 
@@ -166,8 +186,7 @@ impl<F> Session<F> {
             let key = self.format.stable_key(&self.place);
             let found = self.format.locate(store)?.sessions.into_iter();
             let mut found = found.filter(|place| self.format.stable_key(place) == key);
-            let missing = || SessionError::NoSession { id: self.place.id.clone() };
-            self.place = found.next().ok_or_else(missing)?;
+            self.place = found.next().ok_or_else(|| self.missing())?;
         }
         Ok(())
     }
@@ -175,6 +194,22 @@ impl<F> Session<F> {
     /// Locks the session for writing, if it is not locked, and returns its last turn.
     pub fn lock(&mut self) -> Result<u64, Error> {
         Ok(self.editor()?.last_turn())
+    }
+
+    /// As [`Session::lock`], but waits for another process that writes to the session. Fails with
+    /// [`ErrorKind::Busy`] if it is still busy when the time is over.
+    pub fn lock_within(&mut self, time: Duration) -> Result<u64, Error> {
+        let start = Instant::now();
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            match self.lock() {
+                Err(error) if error.kind() == ErrorKind::Busy && start.elapsed() < time => {
+                    thread::sleep(pause);
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                locked => return locked,
+            }
+        }
     }
 
     /// Writes pending derived data, such as state files and indexes, for programs that read nothing else. Turns are
@@ -200,8 +235,12 @@ impl<F> Session<F> {
             // The cell is not shared between threads, so it cannot be set already.
             drop(self.reader.set(reader));
         }
-        let missing = || SessionError::NoSession { id: self.place.id.clone() };
-        Ok(&**self.reader.get().ok_or_else(missing)?)
+        Ok(&**self.reader.get().ok_or_else(|| self.missing())?)
+    }
+
+    /// The error if the session no longer exists.
+    fn missing(&self) -> SessionError {
+        SessionError::NoSession { id: self.place.id.clone() }
     }
 
     fn editor(&mut self) -> Result<&mut dyn SessionEditor, Error> {
@@ -234,8 +273,8 @@ impl<F> Session<F> {
     }
 
     /// The entries of a range of turns, in order. `..` means all of them.
-    pub fn entries(&self, turns: impl RangeBounds<u64>) -> Result<Entries<'_>, Error> {
-        Ok(Entries { stream: self.reader()?.entries(inclusive(turns))? })
+    pub fn entries(&self, turns: impl RangeBounds<u64>) -> Result<EntryIter<'_>, Error> {
+        Ok(EntryIter { stream: self.reader()?.entries(inclusive(turns))? })
     }
 
     /// The state after the last turn.
@@ -257,8 +296,8 @@ impl<F> Session<F> {
     }
 
     /// The state changes of a range of turns, in order. `..` means all of them.
-    pub fn changes(&self, turns: impl RangeBounds<u64>) -> Result<Changes<'_>, Error> {
-        Ok(Changes { stream: self.reader()?.changes(inclusive(turns))? })
+    pub fn changes(&self, turns: impl RangeBounds<u64>) -> Result<ChangeIter<'_>, Error> {
+        Ok(ChangeIter { stream: self.reader()?.changes(inclusive(turns))? })
     }
 
     /// Its marks: bookmarks, chapters, scenes, events, decisions.
@@ -266,22 +305,40 @@ impl<F> Session<F> {
         Ok(self.reader()?.marks()?)
     }
 
-    /// The sessions that were forked from it, or set aside when it was rewound.
+    /// The sessions that were forked from it, or set aside when it was rewound. One that cannot be read may be missing:
+    /// [`Session::list_forks`] also returns why.
     pub fn forks(&self) -> Result<Vec<SessionSummary>, Error> {
-        let store = self.root.store();
-        let mut forks = Vec::new();
-        for session in self.format.locate(store)?.sessions {
-            let summary = self.format.summary(store, &session)?;
-            if summary.parent.as_ref() == Some(&self.place.id) {
-                forks.push(summary);
-            }
-        }
-        Ok(forks)
+        Ok(self.list_forks()?.sessions)
     }
 
-    /// The branches in a session whose records form a tree. [`SessionReader::open_branch`] reads one of them.
+    /// The sessions that were forked from it, or set aside when it was rewound, by ID, and a finding for each session that
+    /// could not be read and may be one of them.
+    pub fn list_forks(&self) -> Result<SessionList, Error> {
+        let (sessions, findings) = self.format.list_forks(self.root.store(), &self.place.id)?;
+        Ok(SessionList { sessions, findings })
+    }
+
+    /// The branches in a session whose records form a tree. [`Session::open_branch`] reads one of them.
     pub fn branches(&self) -> Result<Vec<SessionBranch>, Error> {
         Ok(self.reader()?.branches()?)
+    }
+
+    /// Opens a branch in the session, from its first turn on.
+    pub fn open_branch(&self, branch: &str) -> Result<Box<dyn SessionReader>, Error> {
+        Ok(self.reader()?.open_branch(branch)?)
+    }
+
+    /// Checks its files, and everything below its directory. Nothing is written.
+    pub fn check(&self) -> Result<CheckReport, Error> {
+        CheckReport::of(self.root.store(), &self.place.path)
+    }
+
+    /// Repairs the session and keeps every original; or returns the plan, or undoes the last repair.
+    pub fn repair(&mut self, mode: RepairMode) -> Result<RepairReport, Error> {
+        let editing = self.format.editing(Operation::Repair)?;
+        self.release()?;
+        let now = self.root.now();
+        Ok(editing.repair(self.root.store(), &self.place, mode, now)?)
     }
 
     /// Appends a turn or message, given as a JSON object, atomically.
@@ -296,6 +353,12 @@ impl<F> Session<F> {
     pub fn undo(&mut self, turns: u64) -> Result<AppendOutcome, Error> {
         let now = self.root.now();
         Ok(self.editor()?.undo(turns, now)?)
+    }
+
+    /// Edits, regenerates or removes an earlier turn; earlier versions are kept with it.
+    pub fn revise(&mut self, revision: &Revision) -> Result<AppendOutcome, Error> {
+        let now = self.root.now();
+        Ok(self.editor()?.revise(revision, now)?)
     }
 
     /// Stores the present state as a snapshot.
@@ -406,69 +469,4 @@ fn inclusive(turns: impl RangeBounds<u64>) -> RangeInclusive<u64> {
         Bound::Unbounded => u64::MAX,
     };
     first..=last
-}
-
-/// An iterator over the entries of a session.
-pub struct Entries<'s> {
-    stream: Box<dyn RecordStream<Item = Entry> + 's>,
-}
-
-impl Entries<'_> {
-    /// The findings of reading them since the last call.
-    pub fn take_findings(&mut self) -> Vec<Finding> {
-        self.stream.take_findings()
-    }
-}
-
-impl Iterator for Entries<'_> {
-    type Item = Result<Entry, Error>;
-
-    fn next(&mut self) -> Option<Result<Entry, Error>> {
-        Some(self.stream.next()?.map_err(Error::from))
-    }
-}
-
-/// An iterator over the state changes of a session.
-pub struct Changes<'s> {
-    stream: Box<dyn RecordStream<Item = StateChange> + 's>,
-}
-
-impl Iterator for Changes<'_> {
-    type Item = Result<StateChange, Error>;
-
-    fn next(&mut self) -> Option<Result<StateChange, Error>> {
-        Some(self.stream.next()?.map_err(Error::from))
-    }
-}
-
-/// The state after a turn, with typed access to its values.
-#[derive(Debug, Clone)]
-pub struct TypedState {
-    state: SessionState,
-}
-
-impl TypedState {
-    /// The turn.
-    #[must_use]
-    pub fn turn(&self) -> u64 {
-        self.state.turn
-    }
-
-    /// A value of the state. The path starts with the scope, such as `world.npcs.luna.trust`; list elements are
-    /// addressed by index.
-    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
-        let failed = |reason: String| Error::Value { path: path.to_owned(), reason };
-        let (scope, rest) = path.split_once('.').unwrap_or((path, ""));
-        let keys: Vec<&str> = rest.split('.').filter(|key| !key.is_empty()).collect();
-        let value = self.state.get(scope).and_then(|tree| tree.value_at(&keys));
-        let value = value.ok_or_else(|| failed("no such value".to_owned()))?;
-        let value = value.to_value().map_err(|error| failed(error.to_string()))?;
-        serde_json::from_value(value).map_err(|error| failed(error.to_string()))
-    }
-
-    /// The whole state in the common model.
-    #[must_use]
-    pub fn as_view(&self) -> &SessionState {
-        &self.state
-    }
 }

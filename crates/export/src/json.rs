@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 
 use everturn::document::JsonStyle as Spelling;
 use everturn::finding::Finding;
+use everturn::format::Feature;
 use everturn::model::{EntryKind, Mark, MarkKind};
 use everturn::tree::{JsonTree, ValueKind as TreeKind};
 use jiff::Timestamp;
@@ -21,9 +22,6 @@ use crate::options::{ExportFormat, ExportOptions};
 use crate::output::{CountingWriter, ExportProgress, report_progress};
 use crate::piece::{ExportPiece, Message, SpeakerRole};
 use crate::source::{ExportSource, SessionCover, SessionOutline, TextMode};
-
-/// The format whose records already are messages.
-const CHATLOG: &str = "chatlog";
 
 /// Writes the document; returns the findings.
 pub(crate) fn write(
@@ -69,7 +67,7 @@ struct ChatLogWriter<'d, 's, 'w> {
 
 impl ChatLogWriter<'_, '_, '_> {
     fn is_chat_log(&self) -> bool {
-        self.cover.layout == CHATLOG
+        self.source.has(Feature::MessageDocument)
     }
 
     /// Formats a value at an indentation depth, and masks its secrets unless `masked` says that was done.

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use everturn::delta::DeltaOp;
 use everturn::document::JsonStyle as Spelling;
 use everturn::finding::Finding;
-use everturn::format::{RecordStream, SessionError, SessionReader};
+use everturn::format::{self, Feature, RecordStream, SessionError, SessionReader};
 use everturn::model::{
     Attachment, Entry, EntryAction, EntryExtras, Mark, MarkKind, SessionSummary, StateChange,
 };
@@ -27,9 +27,6 @@ const LONGEST_STATE: usize = 64 << 10;
 
 /// The state scope that holds the scene.
 const SCENE: &str = "scene";
-
-/// The format whose changes of one message are shown together.
-const CHAT_LOG: &str = "chatlog";
 
 /// The metadata of a session.
 #[derive(Debug, Clone)]
@@ -151,13 +148,18 @@ impl<'s> ExportSource<'s> {
         }
     }
 
+    /// Whether the sessions of the format have something.
+    pub(crate) fn has(&self, feature: Feature) -> bool {
+        format::find(self.summary.layout).is_some_and(|format| format.has(feature))
+    }
+
     pub(crate) fn cover(&self, now: Timestamp) -> SessionCover {
         let summary = self.summary;
         SessionCover {
             title: self.one_line(self.masker.mask_title(summary.title.clone())),
             id: self.display_name(summary.session.id.clone()),
             layout: summary.layout,
-            status: self.display_name(summary.status.clone()),
+            status: self.display_name(summary.status.to_string()),
             parent: summary.parent.clone().map(|parent| self.display_name(parent)),
             created: summary.created,
             updated: summary.updated,
@@ -452,7 +454,7 @@ impl PieceStream<'_> {
             line.before = line.before.map(|text| self.source.display_name(text));
             line.after = line.after.map(|text| self.source.display_name(text));
             line.cause = line.cause.map(|text| self.source.display_name(text));
-            if self.source.summary.layout == CHAT_LOG
+            if self.source.has(Feature::Regeneration)
                 && let Some(earlier) = group.lines.iter_mut().find(|one| one.place == line.place)
             {
                 // A regeneration took the earlier change back, or the message changed the value twice.

@@ -15,16 +15,15 @@ mod formats;
 mod large_document;
 mod quarantine;
 
-#[cfg(feature = "game")]
-use everturn_game as game;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::jsonl::{ByteSource, JsonlScan, LARGEST_TEXT, ScanItem};
 use everturn_json::names::FilePath;
+use everturn_session::format::CheckScope;
 use everturn_store::disk::{DirListing, Disk, FileKind, FileStat};
 use everturn_store::{FileStore, Store, StoreError, StoreSource, is_unfinished_copy, snapshot};
 use everturn_value::document::Document;
 
-use checked_files::{CheckedFiles, is_data_name, is_external_name};
+use checked_files::{CheckedFiles, is_data_name};
 
 pub use everturn_session::finding_sink::{CheckStats, FindingSink};
 
@@ -87,8 +86,7 @@ fn check_files(
                 checker.files.list(start)?;
                 checker.check_dir(start);
             }
-            _ if checker.session_file(start) => {}
-            _ => checker.check_file(start),
+            _ => checker.check_file(start, CheckScope::OneFile),
         }
         // A session that was moved meanwhile may not have been checked at its new path.
         if !checker.moved {
@@ -158,7 +156,7 @@ impl FileChecker<'_> {
             Err(error) => return self.report_unreadable(dir, &error),
         };
         let moved_before = std::mem::take(&mut self.moved);
-        let is_session = self.session(dir);
+        let is_session = self.check_dir_as_session(dir);
         if !self.done.contains(dir) {
             self.entries(dir, listing);
         }
@@ -188,7 +186,7 @@ impl FileChecker<'_> {
                     self.check_kind(&path, "is a directory");
                     self.check_dir(&path);
                 }
-                FileKind::File => self.check_file(&path),
+                FileKind::File => self.check_file(&path, CheckScope::Tree),
                 FileKind::LinkOutside => {
                     let message = "is a link that points outside the root, and is ignored";
                     self.report_problem(&path, FindingCode::LinkOutside, message.to_owned());
@@ -240,11 +238,13 @@ impl FileChecker<'_> {
         }
     }
 
-    fn check_file(&mut self, path: &FilePath) {
-        if self.covered.contains(path) || self.done.contains(path) || self.is_chat_journal(path) {
+    fn check_file(&mut self, path: &FilePath, scope: CheckScope) {
+        if self.covered.contains(path) || self.done.contains(path) {
             return;
         }
-        self.look_at(path);
+        if !self.check_file_as_session(path, scope) {
+            self.check_data(path);
+        }
         self.check_secrecy(path);
         if !self.is_gone(path) {
             self.done.insert(path.clone());
@@ -262,33 +262,15 @@ impl FileChecker<'_> {
         }
     }
 
-    fn look_at(&mut self, path: &FilePath) {
+    /// Checks a file as lines or as a document, judging by its name.
+    fn check_data(&mut self, path: &FilePath) {
         let read = match path.as_str().rsplit_once('.') {
             Some((_, "jsonl" | "ndjson")) => FileChecker::check_lines,
             Some((_, "json")) => FileChecker::check_document,
-            _ => {
-                if is_external_name(path) {
-                    self.watch.file(path);
-                    self.checked.files += u64::from(self.foreign(path));
-                    return;
-                }
-                #[cfg(feature = "game")]
-                if let Some(findings) = game::check_archive(&self.store, path) {
-                    self.watch.file(path);
-                    self.checked.files += 1;
-                    // The findings of an archive that was unpacked meanwhile are obsolete.
-                    if !self.is_gone(path) {
-                        findings.into_iter().for_each(|finding| self.report(finding));
-                    }
-                }
-                return;
-            }
+            _ => return,
         };
         self.watch.file(path);
         self.checked.files += 1;
-        if self.chat_log(path) || self.foreign(path) {
-            return;
-        }
         let Some(store) = self.snapshot(path, std::slice::from_ref(path)) else { return };
         let source = StoreSource::open(&store, path).map_err(io::Error::other);
         if let Err(error) = source.and_then(|source| read(self, path, &source)) {

@@ -1,6 +1,6 @@
 //! The registry of formats: [`ALL`], [`EXTERNAL`] and [`find`].
 
-use everturn_session::format::SessionFormat;
+use everturn_session::format::{CheckedFormat, SessionFormat};
 
 /// Everturn's own formats that are compiled in.
 pub static ALL: &[&dyn SessionFormat] = &[
@@ -30,4 +30,13 @@ pub static EXTERNAL: &[&dyn SessionFormat] = &[];
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn SessionFormat> {
     ALL.iter().chain(EXTERNAL).copied().find(|layout| layout.name() == name)
+}
+
+/// The checks of all formats, Everturn's own first.
+pub(crate) fn checked_formats() -> impl Iterator<Item = &'static dyn CheckedFormat> {
+    #[cfg(feature = "external")]
+    let external = Some(everturn_external::CHECKED);
+    #[cfg(not(feature = "external"))]
+    let external = None;
+    ALL.iter().filter_map(|format| format.capabilities().checked).chain(external)
 }

@@ -181,7 +181,7 @@ impl PostgresShared {
     }
 
     /// Finds out whether a commit whose connection was lost was made, once it can no longer be made.
-    fn settle(&self, leases: &mut [Lease], id: &str) -> Result<Settled, Failure> {
+    fn settle(&self, leases: &mut [Lease], id: &str) -> Result<CommitOutcome, Failure> {
         let mut pause = FIRST_PAUSE;
         let mut tries = 0;
         loop {
@@ -199,9 +199,9 @@ impl PostgresShared {
                 Ok((held, committed)) => {
                     leases.clone_from_slice(&renumbered);
                     return Ok(match (committed, held) {
-                        (true, _) => Settled::Committed,
-                        (false, true) => Settled::Absent,
-                        (false, false) => Settled::LeaseLost,
+                        (true, _) => CommitOutcome::Committed,
+                        (false, true) => CommitOutcome::Absent,
+                        (false, false) => CommitOutcome::LeaseLost,
                     });
                 }
                 Err(failure) => {
@@ -218,7 +218,7 @@ impl PostgresShared {
 }
 
 /// What became of a commit whose connection was lost.
-enum Settled {
+enum CommitOutcome {
     Committed,
     Absent,
     LeaseLost,
@@ -386,13 +386,17 @@ impl PostgresWriter {
                 Failure::Retry(_) if tries < MOST_TRIES => continue,
                 Failure::Disconnected(error) => {
                     match self.shared.settle(&mut state.leases, &request.id) {
-                        Ok(Settled::Committed) => return planned.ok_or(StoreError::Overtaken),
-                        Ok(Settled::LeaseLost) => return Err(StoreError::LeaseLost { scope }),
-                        Ok(Settled::Absent) if tries < MOST_TRIES => {
+                        Ok(CommitOutcome::Committed) => {
+                            return planned.ok_or(StoreError::Overtaken);
+                        }
+                        Ok(CommitOutcome::LeaseLost) => {
+                            return Err(StoreError::LeaseLost { scope });
+                        }
+                        Ok(CommitOutcome::Absent) if tries < MOST_TRIES => {
                             let leases = state.leases.clone();
                             request = Arc::new(request.with_leases(leases));
                         }
-                        Ok(Settled::Absent) => {
+                        Ok(CommitOutcome::Absent) => {
                             return Err(server_error(&error, "commit to", &scope));
                         }
                         Err(failure) => {

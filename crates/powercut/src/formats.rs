@@ -39,7 +39,7 @@ impl Invocation {
 
 /// A session as `ls` lists it.
 #[derive(Clone, Debug)]
-pub(crate) struct Listed {
+pub(crate) struct SessionStatusLine {
     /// The session ID.
     pub(crate) id: String,
     /// Whether it is active, paused, completed or archived.
@@ -103,7 +103,7 @@ pub(crate) type ForeignChange = &'static [&'static str];
 #[derive(Debug)]
 pub(crate) struct Life<'a> {
     /// The session for the command.
-    pub(crate) session: &'a Listed,
+    pub(crate) session: &'a SessionStatusLine,
     /// An unused name.
     pub(crate) fresh: &'a str,
     /// The contents of the trash.

@@ -1,9 +1,9 @@
 //! Selects what fits into the context window of a language model.
 //!
 //! Every candidate is a [`ContextItem`]: messages, and as background the characters, the lore and the states of tools.
-//! [`select_items`] offers them to the window in an order that does not depend on its size. Whatever fits into the room
-//! that is left is taken, and the rest is named. So the room that is left is smaller than every item that was left out,
-//! and the first difference between two windows, in the order of choice, is an item that only the larger one has.
+//! [`select_items`] offers them to the window in an order that does not depend on its size. Items that fit are included;
+//! the others are reported. So the remaining space is smaller than every omitted item, and the first difference between
+//! two windows, in the order of choice, is an item that only the larger one has.
 
 mod cut;
 mod item;
@@ -79,8 +79,7 @@ pub enum ContextError {
     },
     /// The reserve for the answer and the prompts take the whole window.
     #[error(
-        "of {size} tokens, {reserve} are reserved for the answer and {prompts} are the prompts, \
-         which leaves no room"
+        "the window of {size} tokens is too small: the prompts need {prompts}, and {reserve} are reserved for the answer"
     )]
     NoRoom {
         /// The size of the window.

@@ -54,7 +54,7 @@ codes! {
     ReadOnly = "read_only",
     /// Another process writes to the session.
     Busy = "busy",
-    /// AppendTiming data are damaged.
+    /// Stored data is damaged.
     Damaged = "damaged",
     /// A flush has failed: the outcome is unknown, and the root must be opened again.
     Reopen = "reopen",
@@ -117,7 +117,7 @@ impl From<Error> for RequestError {
         let message = error_chain(&error);
         let failed = RequestError::new(code_of(&error), message);
         match &error {
-            Error::Value { path, .. } => failed.at(path.as_str()),
+            Error::NoValue { path } | Error::ValueType { path, .. } => failed.at(path.as_str()),
             Error::Session(SessionError::Status { status, .. }) => match status.as_str() {
                 "paused" => failed.hint("send the request resume"),
                 "completed" => failed.hint("continue in a new session: send the request fork"),

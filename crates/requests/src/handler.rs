@@ -285,7 +285,7 @@ fn transition(
 ) -> Result<Response, RequestError> {
     let outcome = retry(wait, || session.transition(to))?;
     Ok(Response::Status(StatusAnswer {
-        status: session.summary()?.status,
+        status: session.summary()?.status.to_string(),
         path: outcome.session.path.to_string(),
         warnings: outcome.deferred_error.as_deref().map(deferred).into_iter().collect(),
     }))
@@ -296,7 +296,7 @@ fn state(session: &AnySession, request: &StateRequest) -> Result<Response, Reque
         Some(turn) => session.state_at(turn)?,
         None => session.state()?,
     };
-    let view = state.as_view();
+    let view = state.as_session_state();
     let value = match &request.path {
         None => raw_object(view.scopes.iter().map(|(name, tree)| (name.as_str(), tree)))?,
         Some(path) => {
@@ -333,7 +333,7 @@ fn diff(session: &AnySession, request: &DiffRequest) -> Result<Response, Request
         Some(to) => session.state_at(to)?,
         None => session.state()?,
     };
-    let (before, after) = (before.as_view(), after.as_view());
+    let (before, after) = (before.as_session_state(), after.as_session_state());
     if let Some(scope) = &request.scope
         && before.get(scope).is_none()
         && after.get(scope).is_none()
@@ -359,22 +359,9 @@ fn diff(session: &AnySession, request: &DiffRequest) -> Result<Response, Request
 fn branches(session: &AnySession) -> Result<Response, RequestError> {
     let branches = session.branches()?.into_iter().map(branch_view).collect();
     let (format, store) = (session.session_format(), session.root().store());
-    let (sessions, findings) = format.list(store).map_err(Error::from)?;
-    let (mut forks, mut notes) = (Vec::new(), warnings(&findings));
-    for mut found in sessions {
-        if format.lists_briefly() {
-            // The list has no parents.
-            let read = format.summary(store, &found.session);
-            found = read.unwrap_or_else(|error| format.unreadable_summary(&found.session, &error));
-        }
-        // A session that cannot be read may be one of them.
-        notes.extend(warnings(&found.findings));
-        if found.parent.as_deref() == Some(session.id()) {
-            forks.push(found.session.id);
-        }
-    }
-    forks.sort();
-    Ok(Response::Branches(BranchesAnswer { branches, forks, warnings: notes }))
+    let (forks, findings) = format.list_forks(store, session.id()).map_err(Error::from)?;
+    let forks = forks.into_iter().map(|fork| fork.session.id).collect();
+    Ok(Response::Branches(BranchesAnswer { branches, forks, warnings: warnings(&findings) }))
 }
 
 fn sync(session: &mut AnySession, access: Access) -> Result<Response, RequestError> {
@@ -392,7 +379,7 @@ fn info(session: &AnySession, access: Access) -> Result<Response, RequestError> 
         session: session.id().to_owned(),
         format: session.format(),
         title: summary.title,
-        status: summary.status,
+        status: summary.status.to_string(),
         path: session.session_ref().path.to_string(),
         created: summary.created.map(|time| time.to_string()),
         updated: summary.updated.map(|time| time.to_string()),

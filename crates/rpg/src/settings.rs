@@ -207,7 +207,7 @@ pub fn patch(
     let on = SETTINGS.iter().filter(|setting| EXCLUSIVE.contains(&setting.key));
     if on.filter(|setting| after(setting) == true).count() > 1 {
         let [first, second] = EXCLUSIVE;
-        return Err(refuse(first, format!("it and {second} cannot both be true")));
+        return Err(refuse(first, format!("cannot be true together with {second}")));
     }
     let all = settings(rules).map(|setting| (setting, after(setting)));
     let different = all.filter(|(setting, value)| draft.view().setting(setting) != *value);

@@ -10,17 +10,19 @@
 mod abilities;
 mod archived;
 mod capabilities;
+mod checked;
 mod editor;
 mod error;
 mod listed;
 mod reader;
 mod recent;
+mod reserved;
 mod settled;
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{Dependencies, SessionListing, SessionRef, SessionSummary};
+use crate::model::{Dependencies, SessionListing, SessionRef, SessionStatus, SessionSummary};
 use crate::session_files::SessionFiles;
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, Name};
@@ -32,6 +34,7 @@ pub use capabilities::{
     FormatLifecycle, KeyedTurns, ListedSummary, Operation, RepairMode, SessionIndex, StateAdoption,
     StoredTurn, TimePrecision, Transition,
 };
+pub use checked::{CheckScope, CheckedFormat, FormatCheck};
 pub use editor::{
     MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SnapshotEditor, UndoEditor,
 };
@@ -44,6 +47,7 @@ pub use reader::{
     StoredSnapshots, UsageRecords,
 };
 pub use recent::sort_newest_first;
+pub use reserved::{LATEST, require_usable_id};
 pub use settled::list_settled;
 
 /// How often a list is retried if sessions are moved meanwhile.
@@ -145,7 +149,7 @@ impl dyn SessionFormat + '_ {
             Err(error) => self.unreadable_summary(place, &error),
         };
         summary.session = place.clone();
-        "archived".clone_into(&mut summary.status);
+        summary.status = SessionStatus::Archived;
         Ok(summary)
     }
 
@@ -175,6 +179,31 @@ impl dyn SessionFormat + '_ {
         }
     }
 
+    /// The sessions that were forked from a session, or set aside when it was rewound, and a finding for each session
+    /// that could not be read and may be one of them.
+    pub fn list_forks(
+        &self,
+        store: &Arc<dyn Store>,
+        id: &str,
+    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
+        let (sessions, mut findings) = self.list(store)?;
+        let mut forks = Vec::new();
+        for mut found in sessions {
+            if self.lists_briefly() {
+                // The list has no parents.
+                let read = self.summary(store, &found.session);
+                found =
+                    read.unwrap_or_else(|error| self.unreadable_summary(&found.session, &error));
+            }
+            findings.extend(found.findings.iter().cloned());
+            if found.parent.as_deref() == Some(id) {
+                forks.push(found);
+            }
+        }
+        forks.sort_by(|one, other| one.session.id.cmp(&other.session.id));
+        Ok((forks, findings))
+    }
+
     /// Whether the list has only the times of the sessions.
     #[must_use]
     pub fn lists_briefly(&self) -> bool {
@@ -202,7 +231,7 @@ impl dyn SessionFormat + '_ {
     /// The summary of a session that cannot be read.
     #[must_use]
     pub fn unreadable_summary(&self, place: &SessionRef, error: &SessionError) -> SessionSummary {
-        let mut summary = SessionSummary::new(place, self.name(), "unknown");
+        let mut summary = SessionSummary::new(place, self.name(), SessionStatus::Unknown);
         let message = format!("cannot be read: {}", error_chain(error));
         summary.findings.push(Finding::new(&place.path, error.finding_code(), message));
         summary

@@ -8,6 +8,7 @@ mod extras;
 mod kind;
 mod mark;
 mod outline;
+mod status;
 mod usage;
 
 use std::cmp::Ordering;
@@ -23,6 +24,7 @@ pub use extras::{Attachment, EntryAction, EntryExtras};
 pub use kind::EntryKind;
 pub use mark::{Mark, MarkKind, NewMark};
 pub use outline::{SceneOutline, SessionEvent, SessionOutline, SnapshotOutline};
+pub use status::SessionStatus;
 pub use usage::{RecordCounts, SessionUsage, TokenUsage};
 
 /// A reference to a session: enough to open it, known without reading it.
@@ -65,7 +67,7 @@ pub struct SessionSummary {
     /// When it was last changed, according to its data.
     pub updated: Option<Timestamp>,
     /// Its status in the terms of the format, such as `active`.
-    pub status: String,
+    pub status: SessionStatus,
     /// The number of turns, if it could be determined.
     pub turns: Option<u64>,
     /// The session it is a branch of.
@@ -77,14 +79,14 @@ pub struct SessionSummary {
 impl SessionSummary {
     /// The summary of a session of which only the ref is known.
     #[must_use]
-    pub fn new(place: &SessionRef, layout: &'static str, status: &str) -> SessionSummary {
+    pub fn new(place: &SessionRef, layout: &'static str, status: SessionStatus) -> SessionSummary {
         SessionSummary {
             session: place.clone(),
             layout,
             title: place.id.clone(),
             created: None,
             updated: None,
-            status: status.to_owned(),
+            status,
             turns: None,
             parent: None,
             findings: Vec::new(),

@@ -42,7 +42,7 @@ pub mod overlay;
 
 pub use everturn_json::{finding, names};
 pub use store::{
-    AppendAt, CheckedBatch, CommitReceipt, Durability, FileMode, FileStore, FileWriter,
+    AppendAt, CheckedBatch, CommitReceipt, Durability, ErrorKind, FileMode, FileStore, FileWriter,
     Fingerprint, LockOwner, MemoryStore, OWN_DIR, Options, Precondition, RecoveryFindings,
     RecoveryProgress, Step, Store, StoreError, StoreSource, Writer, audit_dir, check_append_offset,
     failed_opens, is_unfinished_copy, pins_dir, quarantine_dir, read_consistently, read_optional,

@@ -1,5 +1,4 @@
-//! The narrow waist: everything above plans [`Step`]s, everything below applies a batch of them as a whole or not at
-//! all.
+//! The store: callers plan [`Step`]s, and a store applies a batch of steps as a whole or not at all.
 //!
 //! [`FileStore`] keeps plain files on a [`Disk`](crate::disk::Disk). [`MemoryStore`] persists nothing: it is the
 //! simplest implementation of a [`Store`], and the reference that the other is tested against.
@@ -44,7 +43,7 @@ mod store_source;
 mod sync_existing;
 mod validate;
 
-pub use error::{StoreError, failed_opens};
+pub use error::{ErrorKind, StoreError, failed_opens};
 pub use file_store::{FileStore, FileWriter};
 pub use findings::RecoveryFindings;
 pub use fingerprint::Fingerprint;

@@ -3,7 +3,7 @@
 use everturn::format::Transition;
 use everturn_catalog::{Catalog, SummaryDetail, UpdateReport};
 
-use crate::support::{LAYOUTS, World, at, later, named};
+use crate::support::{World, at, later, layouts, named};
 
 fn read(updated: &UpdateReport) -> (usize, usize) {
     (updated.read, updated.removed)
@@ -12,7 +12,7 @@ fn read(updated: &UpdateReport) -> (usize, usize) {
 #[test]
 fn a_second_update_reads_nothing() {
     let world = World::new();
-    for layout in LAYOUTS {
+    for layout in layouts() {
         world.session(
             layout,
             if layout == "linggen" { "sess-1" } else { "tale" },
@@ -25,7 +25,7 @@ fn a_second_update_reads_nothing() {
 
 #[test]
 fn what_was_added_is_found_and_what_was_there_is_not_read_again() {
-    for layout in LAYOUTS {
+    for layout in layouts() {
         let world = World::new();
         let place = world.session(layout, "sess-1", &["I seek the first thing", "I rest"]);
         world.session("game", "other", &["nothing"]);

@@ -5,7 +5,7 @@ use std::fs;
 use everturn_catalog::{ClearedCatalog, SummaryDetail};
 
 use crate::damage::files;
-use crate::support::{LAYOUTS, World, later};
+use crate::support::{World, later, layouts};
 
 /// Returns a word that acts as a secret, built here so that it is in no source file.
 fn secret() -> String {
@@ -20,7 +20,7 @@ fn holding(world: &World, text: &str) -> usize {
 
 fn world() -> World {
     let world = World::new();
-    for (number, layout) in LAYOUTS.iter().enumerate() {
+    for (number, layout) in layouts().iter().enumerate() {
         let id = if *layout == "campaign" { "camp_0001".to_owned() } else { format!("s-{number}") };
         world.session(layout, &id, &[&format!("The key is {}.", secret()), "And on."]);
     }
@@ -46,7 +46,7 @@ fn t13_nothing_is_left_of_what_the_catalog_knew() {
     forgotten.finish().unwrap();
     assert_eq!(holding(&world, &secret()), 0);
     // The index is rebuilt.
-    assert_eq!(world.find("key").0.len(), LAYOUTS.len());
+    assert_eq!(world.find("key").0.len(), layouts().len());
 }
 
 #[test]

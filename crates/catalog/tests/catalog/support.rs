@@ -13,6 +13,7 @@ use everturn_catalog::{
     Catalog, CatalogListing, Query, SearchResults, SessionSource, SortOrder, SummaryDetail,
     UpdateReport, hit_entry, open_session,
 };
+use everturn_samples::{formats, sample};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -33,17 +34,13 @@ pub(crate) fn later() -> SystemTime {
 
 /// Returns a turn of a format with this text.
 pub(crate) fn turn(layout: &str, text: &str) -> String {
-    let text = serde_json::to_string(text).unwrap();
-    match layout {
-        "game" => format!(r#"{{"actor":"gm","narration":{text}}}"#),
-        "campaign" => format!(r#"{{"user_input":{text},"assistant_text":"So be it."}}"#),
-        "codelia" => format!(r#"{{"role":"user","content":{text}}}"#),
-        "linggen" => format!(r#"{{"content":{text}}}"#),
-        _ => format!(r#"{{"type":"narrator","text":{text}}}"#),
-    }
+    sample(layout).message(text)
 }
 
-pub(crate) const LAYOUTS: [&str; 5] = ["game", "campaign", "codelia", "linggen", "chatlog"];
+/// The formats that are searched: all of them.
+pub(crate) fn layouts() -> Vec<&'static str> {
+    formats().collect()
+}
 
 pub(crate) fn named(name: &str) -> &'static dyn SessionFormat {
     format::find(name).unwrap()
@@ -66,10 +63,7 @@ impl World {
 
     /// Creates a session with these texts.
     pub(crate) fn session(&self, layout: &str, id: &str, texts: &[&str]) -> SessionRef {
-        let fields = match layout {
-            "linggen" => r#"{"project":"/srv/site"}"#,
-            _ => "{}",
-        };
+        let fields = sample(layout).fields;
         let new =
             NewSession { fields: JsonTree::parse(fields).unwrap(), ..NewSession::with_id(id) };
         let mut editor =

@@ -10,9 +10,9 @@ use crate::settings;
 
 /// Store state files that were edited by hand as a turn
 ///
-/// For modding and debugging. Edited state files are otherwise ignored, and reported as damage. What
-/// they have and the log has not becomes a turn of the actor `system`, which can be undone. The edited
-/// files are kept below .everturn/trash.
+/// For modding and debugging. Edited state files are otherwise ignored, and reported as damage.
+/// Changes that the log lacks are stored as a turn by the actor `system`, which can be undone. The
+/// edited files are kept below .everturn/trash.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn adopt session-abc123

@@ -50,6 +50,11 @@ A Linggen message:
   Only content is required; if it is not a string, it is stored as JSON. to_id,
   timestamp and is_observation are optional. Other fields are kept.
 
+An item of a thread:
+  {"role":"user","content":"It does not start.","key":"m-17"}
+  Only content is required. Checkpoints and pending writes are described in
+  docs/thread.md.
+
 A message of a chat log:
   {"type":"npc","name":"Luna","text":"You came back."}
   or all of its fields: id, timestamp, type, sender, content, metadata. Types are
@@ -234,7 +239,7 @@ fn refused(cause: SessionError) -> Error {
     let bad_input = matches!(cause, SessionError::Request { .. });
     let error = Error::from(cause);
     if bad_input {
-        error.hint("everturn append --help describes the fields of a turn")
+        error.hint("everturn append --help describes the fields of a turn or message")
     } else {
         error
     }

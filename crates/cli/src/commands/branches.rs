@@ -13,10 +13,10 @@ use crate::sessions::FoundSession;
 
 /// List the branches of a session
 ///
-/// A rewind keeps the original turns in a session of its own, and a fork is a session of its own:
-/// both are listed with the word `session`. Some programs can continue a conversation from any
-/// message, so their sessions are trees. The main line, which `show` prints, leads to the newest
-/// message; all other records are in branches, duplicate ones too.
+/// Forks, and the sessions that a rewind sets aside, are listed as `session`. Some programs can
+/// continue a conversation from any message, so their sessions are trees. The main line, which
+/// `show` prints, leads to the newest message; all other records are in branches, including
+/// duplicates.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn branches latest
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     session: String,
 }
 
-/// A branch in the session itself, or another session that began in it.
+/// A branch in the session itself, or another session that was forked from it.
 enum ListedBranch {
     Inside(SessionBranch),
     Session(SessionSummary),

@@ -70,7 +70,7 @@ struct SubmitArgs {
 
 /// Play turns with recorded answers of a narrator
 ///
-/// Each line on stdin is a turn. The rules apply: tool calls are checked, an answer that
+/// Each line on stdin is a turn. The usual checks apply: tool calls are checked, an answer that
 /// contradicts the state is rejected and the next one is used, and the row is stored. One line is
 /// printed for each input line.
 #[derive(Debug, clap::Args)]
@@ -108,11 +108,11 @@ struct ActorArgs {
     actor: Option<String>,
 }
 
-/// Upgrade a campaign to the second rules
+/// Upgrade a campaign to rules version 2
 ///
-/// The second rules have inventories, new companions and generated worlds. Everything in the
-/// campaign is kept, and connections still lead both ways. Programs that only know the first rules
-/// cannot play it afterwards. A rewind to an earlier turn takes the upgrade back.
+/// Rules version 2 has inventories, new companions and generated worlds. Everything in the campaign
+/// is kept, and connections still lead both ways. Programs that only know rules version 1 cannot
+/// play it afterwards. A rewind to an earlier turn reverts the upgrade.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn campaign upgrade camp_0001
@@ -257,9 +257,9 @@ fn upgrade(args: &UpgradeArgs, context: &mut Context) -> Result<Exit, EarlyExit>
     if context.json {
         writeln!(context.out, "{}", json!({"session": id.as_str(), "upgraded": upgraded}))?;
     } else if upgraded {
-        writeln!(context.out, "{id} has the second rules now")?;
+        writeln!(context.out, "upgraded {id} to rules version 2")?;
     } else {
-        writeln!(context.out, "{id} already has the second rules")?;
+        writeln!(context.out, "{id} already has rules version 2")?;
     }
     found.root.close()?;
     Ok(Exit::Success)

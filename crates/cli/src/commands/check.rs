@@ -39,8 +39,8 @@ Examples:
   everturn check --json sessions | jq -r .file | sort -u")]
 pub(crate) struct Args {
     /// The file or directory to check, or a session: its ID or a unique prefix, or `latest`;
-    /// default: all sources. The ID of a session is preferred to a file of that name; write ./NAME for
-    /// the file
+    /// default: all sources. A session ID takes precedence over a file of the same name; use ./NAME
+    /// for the file
     path: Option<PathBuf>,
 }
 

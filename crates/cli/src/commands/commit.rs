@@ -40,9 +40,9 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "SCOPE")]
     scopes: Vec<String>,
 
-    /// Acknowledge a batch when it survives a crash of the program, without waiting for the disk
-    #[arg(long)]
-    written: bool,
+    /// Acknowledge batches without flushing: they survive a crash of the program, not a power cut
+    #[arg(long, alias = "written")]
+    buffered: bool,
 }
 
 #[derive(Deserialize)]
@@ -126,7 +126,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let writer = store.lock(&scopes).map_err(Error::from)?;
     // Findings of recovery are known only now.
     recovered::report();
-    let durability = if args.written { Durability::Buffered } else { Durability::Synced };
+    let durability = if args.buffered { Durability::Buffered } else { Durability::Synced };
     let mut number = 0;
     for line in io::stdin().lock().lines() {
         number += 1;

@@ -76,7 +76,7 @@ Examples:
         /// The name of the setting, such as `model.name`
         #[arg(value_name = "SETTING")]
         key: String,
-        /// The value: JSON, or a word
+        /// The value, as JSON or a plain string
         value: String,
         /// The file to write; default: the file that has the setting, or else the usual file
         #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
@@ -437,7 +437,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         let answer = json!({"key": key, "layer": layer.to_string(), "file": file});
         writeln!(context.out, "{answer}")?;
     } else {
-        Output::status(&format!("{key} was changed in {file}"));
+        Output::status(&format!("updated {key} in {file}"));
     }
     Ok(Exit::Success)
 }

@@ -23,7 +23,7 @@ use crate::settings;
 /// Select the messages that fit into a model's context window
 ///
 /// The tokens of messages, tool states, character cards and lorebook entries are counted offline,
-/// with a real vocabulary. Items are tried in an order that depends on the strategy; those that do
+/// with the model's tokenizer. Items are tried in an order that depends on the strategy; those that do
 /// not fit are skipped and listed with the reason. The newest message is always included, if
 /// necessary without its beginning. The result is recorded in the chat log's context_window, except
 /// with --dry-run. Cards are searched in characters/ and cards/ by the IDs of the protagonist and

@@ -27,9 +27,9 @@ use crate::{agent_homes, linggen, server_roots, settings};
 ///
 /// The new session is built and compared with the original before anything is written. It is
 /// written atomically, read back and compared again. The original is not changed. Each entry is
-/// reported as kept; as changed, if other programs see something else; or as dropped, if the target
-/// has no place for it. Between Everturn's own formats nothing is dropped: data without a field in
-/// the target format is carried along, and restored when the session is converted back.
+/// reported as kept, changed (other programs see something different) or dropped (the target cannot
+/// store it). Between Everturn's own formats nothing is dropped: data without a field in the target
+/// format is carried along, and restored when the session is converted back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn convert tale --to game

@@ -24,8 +24,8 @@ use crate::server_roots;
 /// read again and compared.
 ///
 /// Nothing is replaced: if the target has a file with other content, nothing is copied. A copy that
-/// was interrupted is continued by the same command. SQLite databases are left out: they are indexes,
-/// which are made again.
+/// was interrupted is continued by the same command. SQLite databases are indexes and are not copied;
+/// they are rebuilt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn copy ~/sessions 'postgres://ann@localhost/games?root=team'
@@ -106,7 +106,7 @@ fn print(
     }
     if !plan.databases.is_empty() {
         let names = listed(plan.databases.iter());
-        Output::status(&format!("not copied, because indexes are made again: {names}"));
+        Output::status(&format!("not copied (indexes are rebuilt): {names}"));
     }
     let missing = count_noun(plan.missing.len() as u64, "file", "files");
     let done = match args.dry_run {

@@ -19,9 +19,8 @@ use crate::{input, settings};
 /// Edit, delete or restore a message, or set the title of a session
 ///
 /// The new text is read from stdin, and the old content is kept in the message's history. With
-/// --action or --attach, the text stays unless stdin has a new one. A deleted message is moved to
-/// the trash with its marks; --restore restores it. Only Linggen's sessions have a title that can be
-/// set.
+/// --action or --attach, the text is kept unless stdin contains a new one. A deleted message is moved
+/// to the trash with its marks; --restore restores it. Titles can be set for Linggen sessions only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn edit tale 12 < corrected.txt

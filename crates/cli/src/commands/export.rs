@@ -28,10 +28,10 @@ use crate::{exports, settings};
 /// Works for every format. HTML is a single file that needs no network and no scripts; nothing in
 /// the text is ever executed. PDF is typeset like a book, and EPUB is an e-book. JSON is a chat log
 /// that `everturn import` can read. Pictures in messages, and picture files beside the session, are
-/// part of HTML, PDF and EPUB. Keys, tokens and passwords are masked. Without -o, the export is written to stdout.
-/// Files are written atomically, and an existing file is only replaced with --force. The session is
-/// only read. The export_settings of a chat log are the defaults of --style, --with and --without;
-/// --save-settings changes them.
+/// part of HTML, PDF and EPUB. Keys, tokens and passwords are masked. Without -o, the export is
+/// written to stdout. Files are written atomically, and an existing file is only replaced with
+/// --force. The session is only read. The export_settings of a chat log are the defaults of --style,
+/// --with and --without; --save-settings changes them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn export latest -o story.html
@@ -113,7 +113,7 @@ pub(crate) struct Args {
     #[arg(long, alias = "no-redact")]
     no_mask: bool,
 
-    /// Mask keys, tokens and passwords, as is the default
+    /// Mask keys, tokens and passwords (the default)
     #[arg(long, hide = true, overrides_with = "no_mask")]
     redact: bool,
 

@@ -28,12 +28,13 @@ use crate::{agent_homes, settings};
 /// A legacy game has frames, checkpoints, a worldState and a player. Frames become turns,
 /// checkpoints become snapshots, and data without a place in a current session is kept in its
 /// metadata and turns, and listed. A chat log (a JSON document whose type is "chat-log") is copied
-/// byte for byte to chats/ID.json. The SQLite database of the program that plays chat logs is
-/// converted to one chat log per session, with the characters, lorebooks and support tools that the
-/// sessions reference; messages whose session is lost become a session of their own. With --dry-run
-/// nothing is written, and files of other programs (see `everturn sources`) are read, too: each
-/// record is counted as kept, repaired or quarantined. The file is not changed. Importing the same
-/// file again has no effect.
+/// byte for byte to chats/ID.json. A chat database (SQLite) is converted to one chat log per
+/// session, with the characters, lorebooks and support tools that the sessions reference; messages
+/// whose session is lost become a session of their own. With --dry-run nothing is written, and files
+/// of other programs (see `everturn sources`) are read, too: each record is counted as kept, repaired
+/// or quarantined.
+///
+/// The imported file is not changed. Importing it again has no effect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -26,7 +26,7 @@ const STATUSES: [&str; 6] = ["active", "paused", "completed", "archived", "helpe
 ///
 /// Only the metadata of the sessions is read, and only if it has changed since the last run. A
 /// session with damaged metadata is still listed, and the damage is reported on stderr. A session
-/// that another process keeps busy, or whose last commits cannot be shown, is listed with the
+/// that is locked by another process, or whose latest commits cannot be read, is listed with the
 /// status unknown, and the exit status is then 5 or 4.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -119,7 +119,7 @@ impl Args {
             let summary = &session.summary;
             let has = |text: &str, part: &str| text.to_lowercase().contains(part);
             let updated = |fits: &dyn Fn(Timestamp) -> bool| summary.updated.is_some_and(fits);
-            self.status.as_ref().is_none_or(|wanted| *wanted == summary.status)
+            self.status.as_ref().is_none_or(|wanted| wanted == summary.status.as_str())
                 && text
                     .as_ref()
                     .is_none_or(|text| has(&summary.title, text) || has(&summary.session.id, text))
@@ -149,7 +149,7 @@ fn json(session: &CatalogSession, collection: &SourceCollection) -> String {
         .text("id", &summary.session.id)
         .text("layout", summary.layout)
         .text("title", &summary.title)
-        .text("status", &summary.status)
+        .text("status", summary.status.as_str())
         .time("created", summary.created)
         .time("updated", summary.updated);
     object = match summary.turns {

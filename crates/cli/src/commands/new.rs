@@ -4,11 +4,11 @@ pub(super) mod story_files;
 
 use std::path::PathBuf;
 
-use everturn::Root;
 use everturn::delta::{Delta, DeltaPath};
 use everturn::format::{self, Feature, SessionError, SessionFormat};
 use everturn::model::NewSession;
 use everturn::tree::JsonTree;
+use everturn::{LATEST, Root};
 use serde_json::Value;
 
 use super::Context;
@@ -108,7 +108,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     map: Option<String>,
 
-    /// The beginning of the story of a campaign
+    /// The opening of the story (campaigns)
     #[arg(long, value_name = "TEXT")]
     premise: Option<String>,
 
@@ -116,11 +116,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     goal: Option<String>,
 
-    /// The tone of the story of a campaign
+    /// The tone of the story (campaigns)
     #[arg(long, value_name = "TEXT")]
     tone: Option<String>,
 
-    /// The language of the story of a campaign, such as `de`
+    /// The language of the story (campaigns), such as `de`
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
 
@@ -222,7 +222,7 @@ impl Args {
                 let names: Vec<&str> = having.map(|format| format.name()).collect();
                 let (of, given) = (names.join(" and "), layout.name());
                 let key = key.replace('_', "-");
-                let what = format!("--{key} is for {of}, not for a {given}");
+                let what = format!("--{key} is not supported for {given} sessions, only for {of}");
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
             }
             let value = JsonTree::from_value(&value).unwrap_or_else(|_| JsonTree::null());
@@ -255,7 +255,7 @@ const WORKSPACE: &str = "codelia_workspace_root";
 
 /// Rejects an ID that could never be used to refer to its session.
 pub(super) fn check_session_id(id: &str) -> Result<(), Error> {
-    if id == "latest" {
+    if id == LATEST {
         let what = "`latest` is reserved for the most recently changed session";
         return Err(Error::new(Exit::Request, what).hint("choose another ID"));
     }

@@ -7,7 +7,7 @@ use everturn::campaign::{
     self, Campaign, CampaignWriter, Generation, NewCampaign, NewCharacter, create,
 };
 use everturn::format::SessionError;
-use everturn::model::SessionSummary;
+use everturn::model::{BranchKind, SessionStatus, SessionSummary};
 use everturn::names::SessionId;
 use everturn::store::Store;
 use everturn::tree::JsonTree;
@@ -32,10 +32,10 @@ use crate::sources::STORAGE;
 
 /// Play a campaign in the terminal
 ///
-/// Without a campaign, continues the campaign in the root that was played last (never a branch that
-/// a rewind left), or creates a new one if there is none. The default root is ./storage. Every turn
-/// is saved before the next line is read; an answer that is shown while it arrives is saved when it
-/// is complete. Lines that start with a slash are commands; /help lists them.
+/// Without a campaign, continues the campaign in the root that was played last (branches left by a
+/// rewind are ignored), or creates a new one if there is none. The default root is ./storage. Every
+/// turn is saved before the next line is read; streamed answers are saved when complete. Lines that
+/// start with a slash are commands; /help lists them.
 ///
 /// Without a terminal, each line of the input is a turn or a command, and the exit status is 1 if
 /// one of them fails.
@@ -105,15 +105,18 @@ fn choose(args: &Args, root: &OpenRoot, context: &mut Context) -> Result<Session
         let (mut known, findings) = campaign::FORMAT.list(&store).map_err(Error::from)?;
         print_findings(&findings);
         let damaged = damaged_campaigns(&store, &known)?;
-        known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));
+        known.retain(|summary| {
+            matches!(summary.status, SessionStatus::Active | SessionStatus::Ended)
+        });
         // A fork without turns of its own ranks after its parent.
         known.sort_by(|a, b| (b.updated, &a.session.id).cmp(&(a.updated, &b.session.id)));
         let mut latest = None;
         for summary in known {
             let id = SessionId::parse(&summary.session.id).map_err(Error::from)?;
             let lineage = Campaign::open(root.store(), &id).map_err(Error::from)?.lineage();
-            let is_left_behind =
-                lineage.is_ok_and(|lineage| lineage.is_some_and(|from| from.kind == "rewind"));
+            let is_left_behind = lineage.is_ok_and(|lineage| {
+                lineage.is_some_and(|from| from.kind == BranchKind::Rewind.as_str())
+            });
             if !is_left_behind {
                 latest = Some((id, summary.updated));
                 break;
@@ -177,7 +180,9 @@ fn damaged_campaigns(
     for id in campaign::list(store)? {
         match summary(&id) {
             None => damaged.push((id, None)),
-            Some(summary) if summary.status == "unknown" => damaged.push((id, summary.updated)),
+            Some(summary) if summary.status == SessionStatus::Unknown => {
+                damaged.push((id, summary.updated))
+            }
             Some(_) => {}
         }
     }

@@ -17,7 +17,7 @@ use crate::open_root::OpenRoot;
 use crate::output::{Output, escape_controls};
 use crate::settings;
 
-/// List the projects in Linggen's home, or rehome moved ones
+/// List projects in Linggen's home, or update the path of a moved project
 ///
 /// The name of a project's directory is derived from its path. If two projects would get the same
 /// name, the second gets a number, so that their data stays separate.

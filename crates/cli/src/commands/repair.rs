@@ -164,7 +164,10 @@ fn copy(
         let root = OpenRoot::create(into)?;
         let written = repaired.write(&root.store());
         written.map_err(|error| {
-            let hint = format!("nothing in {} is replaced; name another directory", into.display());
+            let hint = format!(
+                "existing files in {} are not overwritten; choose another directory",
+                into.display()
+            );
             Error::from(error).hint(hint)
         })?;
         root.close()?;
@@ -191,8 +194,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
         (Some(_), false) => {
-            let what = format!("session {id} is repaired in place; every original is kept");
-            let hint = "omit --into, which is for sessions of other programs";
+            let what = format!(
+                "--into is for sessions of other programs; session {id} is repaired in place"
+            );
+            let hint = "omit --into; every original is kept";
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
         (None, false) => {}

@@ -52,7 +52,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct RetentionRules {
-    /// Expire sessions that were inactive for more than N days
+    /// Expire sessions inactive for more than N days
     #[arg(long, value_name = "N")]
     days: Option<u32>,
 

@@ -77,7 +77,7 @@ Examples:
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
     },
-    /// Record that a run has ended, also one whose program has died
+    /// Record that a run has ended, even if its process has died
     #[command(after_help = "\
 Examples:
   everturn run end 0b1c --layout codelia
@@ -92,7 +92,7 @@ Examples:
         #[arg(long)]
         cancelled: bool,
 
-        /// End all runs of Linggen whose program is gone, as failed
+        /// Mark runs of Linggen whose process no longer exists as failed
         #[arg(long, conflicts_with_all = ["run", "cancelled"])]
         stale: bool,
     },
@@ -142,10 +142,8 @@ fn has_codelia_runs(agent: AgentKind) -> Result<bool, EarlyExit> {
         AgentKind::Codelia => Ok(true),
         AgentKind::Linggen => Ok(false),
         AgentKind::Everturn => {
-            let what = "Everturn's own home has no runs";
-            Err(Error::new(Exit::Request, what)
-                .hint("choose a home with runs, such as --layout codelia")
-                .into())
+            let what = "`run` needs --layout codelia or --layout linggen";
+            Err(Error::new(Exit::Request, what).hint("Everturn's own home has no runs").into())
         }
     }
 }
@@ -176,7 +174,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             let id = match (is_codelia, agent) {
                 (true, None) => codelia::runs::begin(&home, session, text)?,
                 (true, Some(_)) => {
-                    let what = "runs of Codelia have no agent";
+                    let what = "--agent is not supported for codelia";
                     return Err(Error::new(Exit::Request, what).hint("omit --agent").into());
                 }
                 (false, agent) => {

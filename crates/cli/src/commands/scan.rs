@@ -24,8 +24,8 @@ use crate::sources::open_sources;
 ///
 /// Searches every file of the given sessions, or of all sources: logs, snapshots, checkpoints,
 /// archives, indexes, databases, the trash, the quarantine and Everturn's own logs. Secrets are
-/// never printed, only their placeholders. Files that store keys on purpose are skipped. Exits with
-/// status 3 if secrets are found.
+/// never printed, only their placeholders. Credential files are skipped. Exits with status 3 if
+/// secrets are found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn scan

@@ -22,7 +22,7 @@ use crate::{catalog, confirm, settings};
 ///
 /// Scrubs the log, snapshots, checkpoints, archives and indexes of a session and of its branches,
 /// and copies of them in the trash and the quarantine. Checksums are recomputed; signatures and
-/// everything else stay byte for byte. The search index is removed, and rebuilt by the next search.
+/// everything else are kept byte for byte. The search index is removed, and rebuilt by the next search.
 /// The originals are kept below .everturn/trash: --undo restores them; --purge removes them
 /// permanently, also from Everturn's own logs. An audit record without the secrets is written to
 /// .everturn/audit. Prints the plan and asks for confirmation, unless --yes is given.

@@ -13,8 +13,8 @@ use crate::settings;
 ///
 /// Stores a hash chain over the records below .everturn/seals; the session itself is not changed.
 /// `everturn verify` reports records that were changed, removed, inserted or moved since. Records
-/// appended later are accepted, and sealed by the next seal. Prints the head of the chain: stored
-/// elsewhere, it also shows that the seal itself was not changed.
+/// appended later are accepted, and sealed by the next seal. Prints the head of the chain. Keep it
+/// elsewhere to detect changes to the seal itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn seal session-abc123

@@ -18,7 +18,7 @@ use crate::{catalog, settings, sources};
 /// Serve sessions to browsers, programs and agents on this machine
 ///
 /// Prints a URL with a one-time code. A browser that opens it gets a cookie; a program exchanges
-/// the code for a token. Only this machine can connect, and only with one of them. The API is
+/// the code for a token. Only this machine can connect, and only with the cookie or token. The API is
 /// below /api/v1 and described by /api/v1/openapi.json; docs/serve.md shows how to use it. Serves
 /// every session that `everturn ls` lists. Sessions of other programs are never changed. Each
 /// change is reported on stderr. Ctrl-C stops the server.

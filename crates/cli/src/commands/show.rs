@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["turns", "turn", "from", "raw"])]
     toc: bool,
 
-    /// Print the events of this type instead of the entries; `significant` for the significant ones
+    /// Print the events of this type instead of the entries; `significant` for all significant events
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["turns", "turn", "from", "raw", "toc"])]
     events: Option<String>,
 
@@ -71,11 +71,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 
-    /// The whole history, also what compaction has taken out of the session
+    /// The whole history, including messages removed by compaction
     #[arg(long, conflicts_with = "branch")]
     full: bool,
 
-    /// Also print internal entries of programs
+    /// Also print programs' internal records
     #[arg(long)]
     all: bool,
 

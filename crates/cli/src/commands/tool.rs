@@ -81,7 +81,7 @@ fn change(
     let mut writer =
         ChatWriter::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;
     if writer.log().is_empty() {
-        let what = "the chat log has no message after which the tool could change";
+        let what = "the chat log has no messages yet";
         return Err(Error::new(Exit::Request, what).hint("append a message first").into());
     }
     let tag = ToolTag::new(action, &args.component, &args.value, Some(&args.cause));

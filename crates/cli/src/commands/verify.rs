@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SESSION")]
     session: String,
 
-    /// The head that `everturn seal` printed, as stored elsewhere
+    /// The head printed by `everturn seal`
     #[arg(long, value_name = "HEX")]
     head: Option<String>,
 }

@@ -110,7 +110,7 @@ pub(crate) fn change(
     }
     if before.is_none() && base.is_none() && toml.value().get("models").is_none() {
         let what = format!(
-            "there is no configuration of Linggen yet, and one with only {key} would replace its default models"
+            "Linggen has no configuration file yet; a file that sets only {key} would drop its default models"
         );
         return Err(Error::new(Exit::Request, what).hint("set `models` first"));
     }

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use everturn::campaign;
 use everturn::finding::Finding;
 use everturn::format::{self, SessionFormat};
 use everturn::model::SessionRef;
 use everturn::names::FilePath;
 use everturn::store::OWN_DIR;
+use everturn::{LATEST, campaign};
 
 use super::candidates::{
     Candidate, LookupResult, choose, choose_by_id, is_moving, kind_and_id, latest, sessions_of,
@@ -96,7 +96,7 @@ impl Context {
         }
         candidates.retain(|(_, layout, _)| kind.is_none_or(|kind| kind == layout.name()));
         let chosen = match id {
-            "latest" => latest(self, roots, kind)?,
+            LATEST => latest(self, roots, kind)?,
             path if is_path(path) => choose(candidates, |root, place| is_at(root, path, place)),
             id if access == RootAccess::Write => choose(candidates, |_, place| place.id == id),
             id => choose_by_id(candidates, id),

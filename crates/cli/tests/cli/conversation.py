@@ -28,9 +28,11 @@ def turn(number):
         return {"user_input": f"step {number}", "assistant_text": f"Step {number}."}
     if FORMAT == "chatlog":
         return {"type": "narrator", "text": f"Step {number}."}
-    if FORMAT == "codelia":
+    if FORMAT in ("codelia", "thread"):
         return {"role": "user", "content": f"Step {number}."}
-    return {"content": f"Step {number}."}
+    if FORMAT == "linggen":
+        return {"content": f"Step {number}."}
+    raise SystemExit(f"what is a turn of {FORMAT}?")
 
 
 def start():
@@ -70,7 +72,12 @@ def stored_keys():
             return [message["id"] for message in json.load(file)["messages"]]
     if FORMAT == "codelia":
         return [row["idempotency_key"] for row in lines_of(f"sessions/messages/{SESSION}.jsonl")]
-    return [row["idempotency_key"] for row in lines_of(f"**/{SESSION}/messages.jsonl")]
+    if FORMAT == "thread":
+        rows = list(lines_of(f"threads/{SESSION}/thread.jsonl"))
+        return [row["key"] for row in rows if "key" in row]
+    if FORMAT == "linggen":
+        return [row["idempotency_key"] for row in lines_of(f"**/{SESSION}/messages.jsonl")]
+    raise SystemExit(f"how does {FORMAT} store its keys?")
 
 
 def main():

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use everturn_samples::{formats, sample};
+
 use crate::everturn::{command, run};
 
 /// A root, and a clock that goes on by a second with each command unless it is stopped.
@@ -47,14 +49,8 @@ impl ClockedRoot {
     }
 
     fn append(&mut self, id: &str) {
-        let turn = match self.format {
-            "game" => r#"{"actor": "gm", "narration": "Hi.", "events": []}"#,
-            "campaign" => r#"{"user_input": "look", "assistant_text": "Hi."}"#,
-            "chatlog" => r#"{"type": "npc", "name": "Luna", "text": "Hi."}"#,
-            "codelia" => r#"{"role": "user", "content": "Hi."}"#,
-            _ => r#"{"content": "Hi."}"#,
-        };
-        self.done(&format!("append {id}"), turn);
+        let turn = sample(self.format).message("Hi.");
+        self.done(&format!("append {id}"), &turn);
     }
 
     #[track_caller]
@@ -82,11 +78,9 @@ impl ClockedRoot {
     }
 }
 
-const FORMATS: [&str; 5] = ["game", "campaign", "chatlog", "codelia", "linggen"];
-
 #[test]
 fn every_change_makes_a_session_the_latest() {
-    for format in FORMATS {
+    for format in formats() {
         let mut root = ClockedRoot::new(format);
         for id in ["s1", "s2"] {
             root.create(id);
@@ -113,7 +107,7 @@ fn every_change_makes_a_session_the_latest() {
 
 #[test]
 fn commands_that_read_do_not_change_the_latest_session() {
-    for format in FORMATS {
+    for format in formats() {
         let mut root = ClockedRoot::new(format);
         for id in ["s1", "s2"] {
             root.create(id);
@@ -207,7 +201,7 @@ fn a_printed_command_works_when_it_is_pasted() {
 
 #[test]
 fn the_branch_of_a_rewind_is_listed() {
-    for format in FORMATS {
+    for format in formats() {
         let mut root = ClockedRoot::new(format);
         root.create("s1");
         root.append("s1");

@@ -222,7 +222,7 @@ fn readers_show_turns_that_only_the_log_of_a_dead_process_has() {
     document["messages"].as_array_mut().unwrap().push(next);
     let replace = serde_json::json!({"file": "chats/tale.json", "text": document.to_string()});
     let steps = serde_json::json!({"steps": [{"replace": replace}]}).to_string();
-    let mut writer = Appender::start(dir.path(), &["commit", "--written", "chats/tale.json"]);
+    let mut writer = Appender::start(dir.path(), &["commit", "--buffered", "chats/tale.json"]);
     assert!(writer.send(steps.as_bytes()).contains("\"line\":1"));
     writer.child.kill().unwrap();
     writer.child.wait().unwrap();

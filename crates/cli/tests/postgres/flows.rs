@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use everturn_samples::sample;
+
 use crate::{everturn, new_address, run, succeed};
 
 /// A command and its input. `[S]` stands for the session, `[F]` for its format.
@@ -66,18 +68,6 @@ const FLOW: &[(&str, &str)] = &[
     ("show nobody", ""),
 ];
 
-const TURNS: [(&str, &str); 6] = [
-    (
-        "game",
-        r#"{"actor":"gm","narration":"The gate opens.","deltas":[{"scope":"world","deltas":[{"op":"increment","path":"open","value":1}]}]}"#,
-    ),
-    ("campaign", r#"{"player":"I open the gate.","narration":"It opens."}"#),
-    ("codelia", r#"{"role":"user","content":"Open the gate."}"#),
-    ("linggen", r#"{"role":"user","content":"Open the gate."}"#),
-    ("chatlog", r#"{"type":"narrator","text":"The gate opens."}"#),
-    ("thread", r#"{"role":"user","content":"Open the gate."}"#),
-];
-
 /// Runs the flow of a format on a root; returns what each command printed, and how many succeeded.
 fn transcript(dir: &Path, format: &str, turn: &str, root: &str) -> (Vec<String>, usize) {
     let mut lines = Vec::new();
@@ -120,7 +110,7 @@ fn without_times(text: &str) -> String {
 
 #[track_caller]
 fn check_format(format: &str) {
-    let turn = TURNS.iter().find(|(name, _)| *name == format).unwrap().1;
+    let turn = &sample(format).turn("The gate opens.");
     let dir = tempfile::tempdir().unwrap();
     let (plain, succeeded) = transcript(dir.path(), format, turn, "a-directory");
     let (served, _) = transcript(dir.path(), format, turn, &new_address());

@@ -17,6 +17,7 @@ use everturn::store::{
     Durability, FileMode, MemoryStore, Precondition, Step, Store, StoreError, Writer,
 };
 use everturn::tree::JsonTree;
+use everturn_samples::sample;
 use jiff::Timestamp;
 
 use crate::common::capabilities::KnownCapabilities;
@@ -390,19 +391,10 @@ fn what_cannot_be_done_says_why_and_a_turn_must_be_there() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     for layout in format::ALL {
         let name = layout.name();
-        let mut new = NewSession::with_id("one");
-        if name == "linggen" {
-            new.fields = JsonTree::parse(r#"{"project": "/srv/site"}"#).unwrap();
-        }
+        let fields = JsonTree::parse(sample(name).fields).unwrap();
+        let new = NewSession { fields, ..NewSession::with_id("one") };
         let mut editor = layout.editable().create(&store, &new, now()).unwrap();
-        let turn = match name {
-            "game" => r#"{"actor": "gm", "narration": "Yes."}"#,
-            "campaign" => r#"{"user_input": "Go.", "assistant_text": "Yes."}"#,
-            "codelia" => r#"{"role": "user", "content": "Go."}"#,
-            "linggen" => r#"{"content": "Go."}"#,
-            _ => r#"{"type": "narrator", "text": "Go."}"#,
-        };
-        editor.append(turn, now()).unwrap();
+        editor.append(&sample(name).message("Go."), now()).unwrap();
         let mark = NewMark::bookmark("gate");
         let errors = [
             editor.snapshot(now()).map(drop),

@@ -18,64 +18,17 @@ use everturn::store::{
     AppendAt, Durability, FileStore, LockOwner, MemoryStore, Options, Step, Store, StoreError,
 };
 use everturn::tree::JsonTree;
+use everturn_samples::{FormatSample, formats, sample};
 use jiff::Timestamp;
-
-/// A layout, and what its sessions are made of.
-struct Kind {
-    layout: &'static str,
-    id: &'static str,
-    fields: &'static str,
-    turn: &'static str,
-    /// A log of the session that another program tears.
-    log: &'static str,
-    /// Whether turns can be marked.
-    marks: bool,
-}
-
-const CODELIA: Kind = Kind {
-    layout: "codelia",
-    id: "one",
-    fields: "{}",
-    turn: r#"{"role":"user","content":"Look."}"#,
-    log: "sessions/messages/one.jsonl",
-    marks: false,
-};
-
-const LINGGEN: Kind = Kind {
-    layout: "linggen",
-    id: "sess-1",
-    fields: r#"{"project":"/srv/site"}"#,
-    turn: r#"{"content":"Look."}"#,
-    log: "projects/-srv-site/sessions/sess-1/messages.jsonl",
-    marks: true,
-};
-
-const THREAD: Kind = Kind {
-    layout: "thread",
-    id: "support-7",
-    fields: "{}",
-    turn: r#"{"role":"user","content":"Look."}"#,
-    log: "threads/support-7/thread.jsonl",
-    marks: true,
-};
-
-const CHATLOG: Kind = Kind {
-    layout: "chatlog",
-    id: "tale",
-    fields: "{}",
-    turn: r#"{"type":"narrator","text":"Look."}"#,
-    log: "chats/tale.journal.jsonl",
-    marks: true,
-};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_767_261_600 + second).unwrap()
 }
 
-type Op = fn(&Kind, &dyn SessionFormat, &Arc<dyn Store>) -> Result<(), SessionError>;
+type Op = fn(&FormatSample, &dyn SessionFormat, &Arc<dyn Store>) -> Result<(), SessionError>;
 
 fn place(
-    kind: &Kind,
+    kind: &FormatSample,
     layout: &dyn SessionFormat,
     store: &Arc<dyn Store>,
 ) -> Result<SessionRef, SessionError> {
@@ -85,23 +38,23 @@ fn place(
 }
 
 fn say(
-    kind: &Kind,
+    kind: &FormatSample,
     layout: &dyn SessionFormat,
     store: &Arc<dyn Store>,
 ) -> Result<(), SessionError> {
     let mut editor = layout.editable().edit(store, &place(kind, layout, store)?)?;
-    editor.append(kind.turn, at(1))?;
+    editor.append(&kind.turn("Look."), at(1))?;
     editor.release()
 }
 
 /// Another program dies while it writes.
 fn tear(
-    kind: &Kind,
+    kind: &FormatSample,
     layout: &dyn SessionFormat,
     store: &Arc<dyn Store>,
 ) -> Result<(), SessionError> {
     let file = FilePath::parse(kind.log).unwrap();
-    let lock = if kind.layout == "chatlog" { FilePath::parse("chats") } else { Ok(file.clone()) };
+    let lock = if kind.format == "chatlog" { FilePath::parse("chats") } else { Ok(file.clone()) };
     let writer = store.lock(&[lock.unwrap()])?;
     // A line that is whole, and says nothing.
     let lines = b"{\"torn\": [}\n".to_vec();
@@ -112,7 +65,7 @@ fn tear(
 }
 
 fn repairing(
-    kind: &Kind,
+    kind: &FormatSample,
     layout: &dyn SessionFormat,
     store: &Arc<dyn Store>,
     how: RepairMode,
@@ -182,8 +135,25 @@ const TRASH: &[Op] = &[
     |_, layout, store| layout.movable().purge(store, &layout.movable().list_trash(store)?),
 ];
 
-fn ops(kind: &Kind) -> Vec<Op> {
-    let marks = MARKS.iter().filter(|_| kind.marks);
+/// Layouts whose whole sessions have crash suites of their own: `game/crash.rs` and `campaign/crash.rs`.
+const OWN_SUITES: [&str; 2] = ["game", "campaign"];
+
+/// Layouts whose turns cannot be marked.
+const WITHOUT_MARKS: [&str; 1] = ["codelia"];
+
+const TESTED: [&str; 4] = ["codelia", "linggen", "thread", "chatlog"];
+
+#[test]
+fn every_layout_has_a_crash_suite() {
+    let mut tested: Vec<&str> = TESTED.into_iter().chain(OWN_SUITES).collect();
+    let mut all: Vec<&str> = formats().collect();
+    tested.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(tested, all);
+}
+
+fn ops(kind: &FormatSample) -> Vec<Op> {
+    let marks = MARKS.iter().filter(|_| !WITHOUT_MARKS.contains(&kind.format));
     OPS.iter().chain(marks).chain(TRASH).copied().collect()
 }
 
@@ -211,12 +181,12 @@ fn seen(layout: &dyn SessionFormat, store: &Arc<dyn Store>) -> Result<Seen, Sess
     Ok(seen)
 }
 
-fn states(kind: &Kind, layout: &dyn SessionFormat) -> Vec<Seen> {
+fn states(kind: &FormatSample, layout: &dyn SessionFormat) -> Vec<Seen> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let mut all = vec![Seen::new()];
     for (number, op) in ops(kind).iter().enumerate() {
         let done = op(kind, layout, &store);
-        done.unwrap_or_else(|error| panic!("{}, operation {number}: {error}", kind.layout));
+        done.unwrap_or_else(|error| panic!("{}, operation {number}: {error}", kind.format));
         all.push(seen(layout, &store).unwrap());
     }
     all
@@ -253,19 +223,19 @@ fn verify(
     Ok(())
 }
 
-fn check(kind: &Kind) {
-    let layout = format::find(kind.layout).unwrap();
+fn check(kind: &FormatSample) {
+    let layout = format::find(kind.format).unwrap();
     let (states, ops) = (states(kind, layout), ops(kind));
     let work = |disk: &SimDisk| match open(disk) {
         Ok(store) => ops.iter().take_while(|op| op(kind, layout, &store).is_ok()).count(),
         Err(_) => 0,
     };
     let around = |done: usize| (&states[done], &states[(done + 1).min(ops.len())]);
-    crash_everywhere(kind.layout, ops.len(), 60, work, |disk, done, _| {
+    crash_everywhere(kind.format, ops.len(), 60, work, |disk, done, _| {
         let (before, after) = around(done);
         verify(layout, disk, before, after)
     });
-    fail_everywhere(kind.layout, ops.len(), 60, 3, work, |disk, done| {
+    fail_everywhere(kind.format, ops.len(), 60, 3, work, |disk, done| {
         let (before, after) = around(done);
         verify(layout, disk, before, after)
     });
@@ -273,20 +243,20 @@ fn check(kind: &Kind) {
 
 #[test]
 fn whole_sessions_of_codelia_are_as_before_or_as_after() {
-    check(&CODELIA);
+    check(sample("codelia"));
 }
 
 #[test]
 fn whole_sessions_of_linggen_are_as_before_or_as_after() {
-    check(&LINGGEN);
+    check(sample("linggen"));
 }
 
 #[test]
 fn whole_threads_are_as_before_or_as_after() {
-    check(&THREAD);
+    check(sample("thread"));
 }
 
 #[test]
 fn whole_chat_logs_are_as_before_or_as_after() {
-    check(&CHATLOG);
+    check(sample("chatlog"));
 }

@@ -37,7 +37,7 @@ pub(crate) fn crates_depend_on_lower_ones(repository: &Repository) -> Vec<String
     broken
 }
 
-/// A crate that is not a member is built by nobody.
+/// A crate that is not a member is never built.
 pub(crate) fn crates_are_members(repository: &Repository) -> Vec<String> {
     let members = members(repository);
     let manifests = repository.texts().filter_map(|(path, _)| path.strip_suffix("/Cargo.toml"));

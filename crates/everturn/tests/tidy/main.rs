@@ -15,6 +15,7 @@ mod prose;
 mod repository;
 mod source;
 mod text;
+mod wiring;
 
 use repository::Repository;
 
@@ -58,6 +59,9 @@ rules! {
     docs::named_paths_exist,
     docs::links_resolve,
     docs::pages_are_short,
+    wiring::formats_are_wired_in,
+    wiring::readers_are_wired_in,
+    wiring::the_guide_names_every_step,
 }
 
 /// Asserts what `rule` has to say about a repository of these files.

@@ -56,13 +56,19 @@ const NO_NOUNS: &[&str] = &[
     "Changed",
     "Branched",
     "New",
+    "Settled",
+    "Listed",
 ];
 
 /// Most files in which a type has methods of its own.
 const MOST_FILES_OF_METHODS: usize = 3;
 
-/// Types that are still to be divided. No name is added here, and one that is divided leaves.
-const STILL_SPREAD: &[&str] = &["ChatWriter", "GameWriter", "Session", "Survey"];
+/// Types that are still to be divided, by crate. No type is added here, and one that is divided leaves.
+const STILL_SPREAD: &[(&str, &str)] = &[
+    ("crates/formats/chatlog", "ChatWriter"),
+    ("crates/formats/game", "GameWriter"),
+    ("crates/formats/game", "Survey"),
+];
 
 /// The directory of the crate that a source file belongs to.
 pub(crate) fn crate_of(path: &str) -> Option<&str> {
@@ -164,17 +170,20 @@ pub(crate) fn methods_are_in_few_files(repository: &Repository) -> Vec<String> {
             }
         }
     }
-    let many = files.into_iter().filter(|((_, name), files)| {
-        files.len() > MOST_FILES_OF_METHODS && !STILL_SPREAD.contains(name)
-    });
-    many.map(|((_, name), files)| {
-        format!(
-            "{name}: methods in {} files: {}",
-            files.len(),
-            files.into_iter().collect::<Vec<_>>().join(", ")
-        )
-    })
-    .collect()
+    let mut broken = Vec::new();
+    for (of, files) in files {
+        let (_, name) = of;
+        let is_spread = files.len() > MOST_FILES_OF_METHODS;
+        match (is_spread, STILL_SPREAD.contains(&of)) {
+            (true, false) => {
+                let paths = files.iter().copied().collect::<Vec<_>>().join(", ");
+                broken.push(format!("{name}: methods in {} files: {paths}", files.len()));
+            }
+            (false, true) => broken.push(format!("{name}: no longer needs STILL_SPREAD")),
+            _ => {}
+        }
+    }
+    broken
 }
 
 /// A crate's front page names every module, so that a reader can find the way.
@@ -252,6 +261,10 @@ mod tests {
         check(rule, &with("impl Iterator for Turn {}\n"), &[]);
         check(rule, &with("impl<'a> Turn<'a> {}\n")[..3], &[]);
         assert_eq!(rule(&Repository::of(&with("impl<'a> Turn<'a> {}\n"))).len(), 1);
+        // An exception holds for one crate, and only as long as it is needed.
+        assert_eq!(rule(&Repository::of(&with("impl GameWriter {}\n"))).len(), 1);
+        let divided = ("crates/formats/game/src/a.rs", "impl GameWriter {}\n");
+        check(rule, &[divided], &["GameWriter: no longer needs STILL_SPREAD"]);
     }
 
     #[test]

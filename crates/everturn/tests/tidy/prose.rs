@@ -36,7 +36,7 @@ const EXCEPT: &[&str] = &["docs/glossary.md", "CHANGELOG.md"];
 /// What the built-in narrator says, which is fiction.
 const FICTION: &str = "crates/rpg/src/embedded/";
 
-/// What a scanner of Rust source is inside of.
+/// The state of a scanner of Rust source.
 enum Part {
     Code,
     Comment,

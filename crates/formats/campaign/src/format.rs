@@ -1,5 +1,6 @@
 //! Campaigns in the common model: the entries of a row are the input, the tool calls, their results and the answer.
 
+mod checks;
 mod editor;
 mod keys;
 mod lifecycle;
@@ -23,11 +24,12 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
     Capabilities, EditableFormat, Feature, RepairMode, SessionEditor, SessionError, SessionFormat,
-    SessionReader, error_chain, list_settled,
+    SessionReader, error_chain, list_settled, require_usable_id,
 };
 use everturn_session::marks;
 use everturn_session::model::{
-    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
+    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionStatus,
+    SessionSummary,
 };
 use everturn_session::repair::{RepairAction, RepairReport};
 use everturn_session::session_files::SessionFiles;
@@ -60,6 +62,7 @@ impl SessionFormat for CampaignFormat {
 
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
+            checked: Some(self),
             editing: Some(self),
             lifecycle: Some(self),
             keys: Some(self),
@@ -83,7 +86,7 @@ impl SessionFormat for CampaignFormat {
     ) -> Result<SessionSummary, SessionError> {
         let id = SessionId::parse(&place.id)?;
         if place.is_archive() {
-            return Ok(SessionSummary::new(place, NAME, "archived"));
+            return Ok(SessionSummary::new(place, NAME, SessionStatus::Archived));
         }
         let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;
         let last = campaign.last_row()?;
@@ -92,7 +95,7 @@ impl SessionFormat for CampaignFormat {
             updated: last.as_ref().and_then(|row| time(&row.row, "timestamp")),
             turns: Some(campaign.turn()),
             findings: campaign.findings().to_vec(),
-            ..SessionSummary::new(place, NAME, "unknown")
+            ..SessionSummary::new(place, NAME, SessionStatus::Unknown)
         };
         if let Ok(view) = campaign.view() {
             let goal = view.tree.string_at(&["goal", "text"]).unwrap_or_default();
@@ -104,7 +107,7 @@ impl SessionFormat for CampaignFormat {
             }
             summary.created = time(view.tree, "created_at");
             let over = view.end_reason().is_some();
-            summary.status = if over { "ended" } else { "active" }.to_owned();
+            summary.status = if over { SessionStatus::Ended } else { SessionStatus::Active };
         }
         let about = campaign
             .lineage()
@@ -114,7 +117,7 @@ impl SessionFormat for CampaignFormat {
                 summary.updated = summary.updated.max(changed);
                 summary.parent = lineage.map(|lineage| lineage.parent);
                 if status != CampaignStatus::Active {
-                    summary.status = status.as_str().to_owned();
+                    summary.status = SessionStatus::parse(status.as_str());
                 }
             }
             Err(CampaignError::Damaged { file, reason }) => {
@@ -190,6 +193,7 @@ impl EditableFormat for CampaignFormat {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        require_usable_id(&new.id)?;
         let id = create(store, &NewCampaign::from_fields(new)?, now)?;
         self.edit(store, &place(&id))
     }
@@ -212,6 +216,7 @@ impl EditableFormat for CampaignFormat {
         now: Timestamp,
         _progress: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
+        how.id.as_deref().map_or(Ok(()), require_usable_id)?;
         require_unarchived(from)?;
         let id = SessionId::parse(&from.id)?;
         let new = how.id.as_deref().map(SessionId::parse).transpose()?;

@@ -4,9 +4,9 @@
 //! campaigns/<id>/
 //!     campaign.json       the state
 //!     turn_log.jsonl      one row per turn
-//!     turn_deltas.jsonl   what each change did, so that it can be taken back
+//!     turn_deltas.jsonl   what each change did, so that it can be undone
 //!     checkpoints/        copies of the state, if the settings say so
-//!     everturn.json       where a branch comes from, and whether the campaign rests
+//!     everturn.json       where a branch comes from, and whether the campaign is paused
 //!     everturn.marks.json marks of turns
 //! worlds/<id>/world.json  shared by campaigns
 //! archives/campaigns/<id>.tar.gz
@@ -27,28 +27,28 @@
 //! - `document`, `shape`: the document of a campaign, as text and as a tree, and the kinds of its values.
 //! - `log`, `session`, `story`, `history`: rows and changes, campaigns, the turns of the story, the state at a turn.
 //! - `create`, `branch`, `lifecycle`: new campaigns, forks and rewinds, transitions.
-//! - `writer`, `revision`, `recorded_turns`: stores turns, undoes and retells them, and imports recorded ones.
-//! - `check`, `repair`: finds and repairs damage.
+//! - `writer`, `revision`, `recorded_turns`: store turns, undo and regenerate them, and import recorded ones.
+//! - `check`, `repair`: find and repair damage.
 //! - `format`: the `SessionFormat` of campaigns.
 //! - `error`: the errors of the crate.
 
-mod branch;
-mod check;
-mod create;
-mod document;
-mod error;
-mod format;
-mod history;
-mod lifecycle;
-mod log;
 mod paths;
-mod recorded_turns;
-mod repair;
-mod revision;
-mod session;
+mod document;
 mod shape;
+mod log;
+mod session;
 mod story;
+mod history;
+mod create;
+mod branch;
+mod lifecycle;
 mod writer;
+mod revision;
+mod recorded_turns;
+mod check;
+mod repair;
+mod format;
+mod error;
 
 pub use branch::{CampaignFork, fork};
 pub use check::check_dir;

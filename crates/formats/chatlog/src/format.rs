@@ -1,5 +1,6 @@
 //! Chat logs in the common model: a turn is a message, and the state is that of the tools.
 
+mod checks;
 mod editor;
 mod keys;
 mod reader;
@@ -28,11 +29,11 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_session::format::{
     Capabilities, DerivedData, EditableFormat, ExportLog, Feature, RepairMode, SessionEditor,
-    SessionError, SessionFormat, SessionReader, error_chain,
+    SessionError, SessionFormat, SessionReader, error_chain, require_usable_id,
 };
 use everturn_session::model::{
     Dependencies, ExportRecord, ExportSettings, ForkOptions, ForkOutcome, NewSession,
-    SessionListing, SessionRef, SessionSummary,
+    SessionListing, SessionRef, SessionStatus, SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -138,6 +139,7 @@ impl SessionFormat for ChatFormat {
 
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
+            checked: Some(self),
             editing: Some(self),
             lifecycle: Some(self),
             derived: Some(self),
@@ -148,6 +150,8 @@ impl SessionFormat for ChatFormat {
                 Feature::SupportTools,
                 Feature::Series,
                 Feature::Title,
+                Feature::MessageDocument,
+                Feature::Regeneration,
             ],
             ..Capabilities::default()
         }
@@ -179,7 +183,7 @@ impl SessionFormat for ChatFormat {
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<SessionSummary, SessionError> {
-        let mut summary = SessionSummary::new(place, NAME, "active");
+        let mut summary = SessionSummary::new(place, NAME, SessionStatus::Active);
         let head = match peek_header(store, place)? {
             Some(head) => head,
             None => {
@@ -255,6 +259,7 @@ impl EditableFormat for ChatFormat {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        require_usable_id(&new.id)?;
         let writer = ChatWriter::create(store, &new_log(new), now)?;
         Ok(Box::new(editor::ChatEditor { writer }))
     }
@@ -275,6 +280,7 @@ impl EditableFormat for ChatFormat {
         now: Timestamp,
         _progress: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
+        how.id.as_deref().map_or(Ok(()), require_usable_id)?;
         let made = fork(store, &from.path, how.turn, how.id.as_deref(), now)?;
         Ok(ForkOutcome { session: place(&made.path), turn: made.messages, findings: Vec::new() })
     }

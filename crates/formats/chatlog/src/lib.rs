@@ -15,7 +15,9 @@
 //! [`ChatFormat`] maps all of it to the common model. The crate depends on `everturn-session`, on `everturn-prompt` for
 //! context windows, and on `everturn-external`, to leave the files of other programs alone.
 //!
-//! - `log`, `content`: reads a chat log: the bytes of its document with the journal applied.
+//! The modules, in reading order:
+//!
+//! - `log`, `content`: read a chat log: the bytes of its document with the journal applied.
 //! - `queries`: what can be asked of a chat log as a whole.
 //! - `journal`, `fold`, `rewrite`, `edit`: the journal, and merging it into the document.
 //! - `survey`, `index`: one pass over a document, and the offsets that it found.
@@ -28,36 +30,36 @@
 //! - [`chatlog_import`], `import_store`: imports chat logs from a database, and stores them.
 //! - `error`: the errors of a chat log.
 
-mod branch;
-pub mod chatlog_import;
-mod check;
-mod content;
-mod context_window;
-mod create;
-mod derived;
-mod edit;
-mod error;
-mod fold;
-mod format;
-mod import_store;
-mod index;
-mod journal;
-mod lifecycle;
 mod log;
-mod lost;
-mod message;
-mod normalize;
-mod paths;
+mod content;
 mod queries;
-mod rebuild;
-mod repair;
+mod journal;
+mod fold;
 mod rewrite;
-mod schema;
+mod edit;
 mod survey;
-mod tags;
-mod tools;
-mod truncate;
+mod index;
 mod writer;
+mod create;
+mod message;
+mod schema;
+mod tools;
+mod tags;
+mod branch;
+mod lifecycle;
+mod paths;
+mod check;
+mod derived;
+mod repair;
+mod normalize;
+mod truncate;
+mod lost;
+mod rebuild;
+mod format;
+mod context_window;
+pub mod chatlog_import;
+mod import_store;
+mod error;
 
 pub use branch::{ChatFork, fork};
 pub use check::{check_log, is_document, journal_of_chat_log};

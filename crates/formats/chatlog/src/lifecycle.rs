@@ -91,12 +91,12 @@ impl FormatLifecycle for ChatFormat {
         &self,
         store: &Arc<dyn Store>,
         from: &SessionRef,
-        stage: Transition,
+        transition: Transition,
         now: Timestamp,
         _: &mut dyn FnMut(PackProgress),
     ) -> Result<TransitionOutcome, SessionError> {
-        if stage != Transition::Trash {
-            return Err(stage.unsupported(NAME));
+        if transition != Transition::Trash {
+            return Err(transition.unsupported(NAME));
         }
         let name = trash(store, &from.path, &from.id, now)?;
         Ok(TransitionOutcome { session: from.clone(), trashed: Some(name), deferred_error: None })

@@ -143,7 +143,7 @@ fn sender(kind: &str, name: Option<&str>, protagonist: Option<&str>) -> JsonTree
         "narrator" => ("narrator", "Narrator"),
         "protagonist" => ("protagonist", protagonist.unwrap_or("Protagonist")),
         "ooc" => ("player", "Player"),
-        _ => ("npc", "Somebody"),
+        _ => ("npc", "NPC"),
     };
     let name = name.unwrap_or(usual);
     let slug = || {
@@ -371,6 +371,7 @@ pub(crate) fn choose_version(
     let missing = || {
         ChatError::input(match count {
             0 => "the message was never regenerated".to_owned(),
+            1 => format!("there is no version {which}: the message has 1 earlier version"),
             count => {
                 format!("there is no version {which}: the message has {count} earlier versions")
             }

@@ -1,5 +1,6 @@
 //! Sessions of Codelia in the common model: a turn is a message.
 
+mod checks;
 mod editor;
 mod keys;
 mod reader;
@@ -29,10 +30,11 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
     BulkListing, Capabilities, EditableFormat, Feature, ListedSummary, RepairMode, SessionEditor,
-    SessionError, SessionFormat, SessionIndex, SessionReader,
+    SessionError, SessionFormat, SessionIndex, SessionReader, require_usable_id,
 };
 use everturn_session::model::{
-    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
+    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionStatus,
+    SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -99,7 +101,7 @@ impl CodeliaHome {
             updated: row
                 .filter(|row| row.updated_at != UNKNOWN_TIME)
                 .and_then(|row| time(&row.updated_at)),
-            status: "active".to_owned(),
+            status: SessionStatus::Active,
             turns: row.and_then(|row| u64::try_from(row.message_count?).ok()),
             parent: own.parent.map(Cow::into_owned),
             findings: Vec::new(),
@@ -184,6 +186,7 @@ impl SessionFormat for CodeliaFormat {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             listing: Some(self),
+            checked: Some(self),
             editing: Some(self),
             lifecycle: Some(self),
             index: Some(self),
@@ -301,6 +304,7 @@ impl EditableFormat for CodeliaFormat {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        require_usable_id(&new.id)?;
         if new.name.is_some() || new.config.is_some() {
             return Err(SessionError::request("Codelia sessions have no name and no settings"));
         }
@@ -337,6 +341,7 @@ impl EditableFormat for CodeliaFormat {
         now: Timestamp,
         _progress: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
+        how.id.as_deref().map_or(Ok(()), require_usable_id)?;
         let (id, new) =
             (SessionId::parse(&place.id)?, how.id.as_deref().map(SessionId::parse).transpose()?);
         Ok(branch(branch::fork(&home(store), &id, how.turn, new, now)?))

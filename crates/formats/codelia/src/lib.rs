@@ -25,8 +25,12 @@
 //! runs and tool outputs of a session, and [`CodeliaFormat`] maps all of it to the common model. The crate depends on
 //! `everturn-session`, `everturn-settings` and `everturn-secrets`; the index is SQLite.
 //!
-//! - `paths`, `home`, `sessions`: file names, the files and the index of a home, its sessions.
-//! - `log`, `message`, `legacy`: the message log, its messages, and sessions of the old single-document form.
+//! The modules, in reading order:
+//!
+//! - `paths`: file names.
+//! - `home`, `sessions`: the files and the index of a home; its sessions.
+//! - `log`, `message`: the message log and its messages.
+//! - `legacy`: sessions of the old single-document form.
 //! - `index`: the session index, in SQLite or in memory.
 //! - `writer`, `branch`, `lifecycle`, `downgrade`: appends, forks and rewinds, trash, and the old form of a session.
 //! - `runs`, `history`, `outputs`, `logs`: run logs, the whole history of a session, the cache of tool outputs, and plain
@@ -36,29 +40,29 @@
 //! - `format`: the common model.
 //! - `error`: the errors of a home.
 
-mod aux_files;
-mod branch;
-mod check;
-mod configuration;
-mod downgrade;
-mod error;
-mod format;
-mod history;
-mod home;
-mod index;
-mod legacy;
-mod lifecycle;
-mod log;
-mod logs;
-mod message;
-mod outputs;
 mod paths;
-mod projects;
-mod repair;
-mod runs;
-mod session_files;
+mod home;
 mod sessions;
+mod log;
+mod message;
+mod legacy;
+mod index;
 mod writer;
+mod branch;
+mod lifecycle;
+mod downgrade;
+mod runs;
+mod history;
+mod outputs;
+mod logs;
+mod projects;
+mod configuration;
+mod aux_files;
+mod check;
+mod repair;
+mod session_files;
+mod format;
+mod error;
 
 pub use check::{check_home, check_log_file, is_home};
 pub use configuration::SCHEMA;

@@ -226,11 +226,11 @@ impl FormatLifecycle for CodeliaFormat {
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
-        stage: Transition,
+        transition: Transition,
         now: Timestamp,
         _: &mut dyn FnMut(PackProgress),
     ) -> Result<TransitionOutcome, SessionError> {
-        match stage {
+        match transition {
             Transition::Trash => Ok(trash(&CodeliaHome::new(Arc::clone(store)), place, now)?),
             other => Err(other.unsupported(NAME)),
         }

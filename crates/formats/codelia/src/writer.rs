@@ -121,11 +121,19 @@ impl CodeliaWriter {
         }
         let tally = MessageCount::count(&home.store, &log, session.mark())?;
         findings.extend(tally.findings.iter().cloned());
-        let (home, id) = (home.clone(), id.clone());
-        let mut opened = CodeliaWriter { home, id, log, writer, index: None, tally, findings };
-        // If the log is missing, the row is all that is left, and stays.
-        let may_tell = session.has_log || session.row.is_none();
-        if from_legacy.is_some() || (may_tell && !opened.matches_index(session.row.as_ref())) {
+        let mut opened = CodeliaWriter {
+            home: home.clone(),
+            id: id.clone(),
+            log,
+            writer,
+            index: None,
+            tally,
+            findings,
+        };
+        // If the log is missing, only the row is left, and it is kept.
+        let can_replace_row = session.has_log || session.row.is_none();
+        if from_legacy.is_some() || (can_replace_row && !opened.matches_index(session.row.as_ref()))
+        {
             opened.bring_up_to_date(from_legacy.as_ref())?;
         }
         Ok(opened)

@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
-use super::SessionHeader;
+use jiff::Timestamp;
+
 use super::record::{RecordInfo, RecordRole};
 use super::survey::{Survey, earliest, title};
+use everturn_json::finding::Finding;
 use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_session::format::SessionError;
@@ -20,6 +22,33 @@ const WHOLE: u64 = 16 << 20;
 /// The number of bytes read from each end, and the number of records examined in them.
 const END: u64 = 64 << 10;
 const RECORDS: usize = 200;
+
+/// The list entry of a session.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionHeader {
+    pub(crate) title: Option<String>,
+    pub(crate) created: Option<Timestamp>,
+    pub(crate) updated: Option<Timestamp>,
+    pub(crate) turns: Option<u64>,
+    pub(crate) parent: Option<String>,
+    /// Whether a helper of the program speaks here, on behalf of another session.
+    pub(crate) is_helper: bool,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl SessionHeader {
+    pub(crate) fn of(survey: &Survey) -> SessionHeader {
+        SessionHeader {
+            title: survey.title.clone(),
+            created: survey.created,
+            updated: survey.updated,
+            turns: Some(survey.turns()),
+            parent: survey.parent.clone(),
+            is_helper: survey.is_helper,
+            findings: survey.findings.clone(),
+        }
+    }
+}
 
 /// The start of a file.
 pub(super) struct FileStart {

@@ -1,5 +1,6 @@
 //! Game sessions in the common model: a turn is one entry.
 
+mod checks;
 mod editor;
 mod keys;
 mod lifecycle;
@@ -26,12 +27,12 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
     Capabilities, DerivedData, EditableFormat, Feature, RepairMode, SessionEditor, SessionError,
-    SessionFormat, SessionReader, StateAdoption, error_chain, list_settled,
+    SessionFormat, SessionReader, StateAdoption, error_chain, list_settled, require_usable_id,
 };
 use everturn_session::marks;
 use everturn_session::model::{
     AppendOutcome, Dependencies, ForkOptions, ForkOutcome, Mark, NewMark, NewSession,
-    SessionListing, SessionRef, SessionSummary,
+    SessionListing, SessionRef, SessionStatus, SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -57,6 +58,7 @@ impl SessionFormat for GameFormat {
 
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
+            checked: Some(self),
             editing: Some(self),
             lifecycle: Some(self),
             derived: Some(self),
@@ -83,11 +85,11 @@ impl SessionFormat for GameFormat {
         place: &SessionRef,
     ) -> Result<SessionSummary, SessionError> {
         let file = DocumentFile::Meta.in_dir(&place.path);
-        let mut summary = SessionSummary::new(place, NAME, "archived");
+        let mut summary = SessionSummary::new(place, NAME, SessionStatus::Archived);
         if place.is_archive() {
             return Ok(summary);
         }
-        summary.status = status(place)?.to_string();
+        summary.status = SessionStatus::parse(status(place)?.as_str());
         let meta = match store.read(&file, 0..u64::MAX) {
             Ok(bytes) => GameMeta::parse(&file, &bytes).map_err(|error| error.reason()),
             Err(StoreError::Missing { .. }) => Err("it is missing".to_owned()),
@@ -190,6 +192,7 @@ impl EditableFormat for GameFormat {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        require_usable_id(&new.id)?;
         let writer = GameWriter::create(Arc::clone(store), &new_session(new)?, now)?;
         Ok(Box::new(editor::GameEditor { writer }))
     }
@@ -212,6 +215,7 @@ impl EditableFormat for GameFormat {
         now: Timestamp,
         progress: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
+        how.id.as_deref().map_or(Ok(()), require_usable_id)?;
         status(place)?;
         lifecycle::fork_session(store, place, how, now, progress)
     }

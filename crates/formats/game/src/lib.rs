@@ -23,47 +23,47 @@
 //! - `meta`, `turn`, `changes`, `portable`, `state`: the metadata, turns, changes and states.
 //! - `log`, `last_turn`, `session`, `history`, `state_source`: reading logs, sessions, and the state at a turn.
 //! - `snapshot`, `scenes`, `indexes`, `state_files`: the other files of a session.
-//! - `writer`, `undo`, `branch`: appends and undoes turns, forks and rewinds.
+//! - `writer`, `undo`, `branch`: append and undo turns, fork and rewind.
 //! - `lifecycle`, `retention`, `archive`, `trash`: transitions, snapshot retention, archives and the trash.
-//! - `survey`, `check`, `missing_segments`, `repair`, `derived`: finds and repairs damage, updates derived data.
-//! - `adopt`: takes over edited state files.
+//! - `survey`, `check`, `missing_segments`, `repair`, `derived`: find and repair damage, update derived data.
+//! - `adopt`: adopts edited state files as a turn.
 //! - `migrate`: imports legacy sessions.
 //! - `format`: the `SessionFormat` of games.
 //! - `error`: the errors of the crate.
 
-mod adopt;
-mod archive;
-mod branch;
-mod changes;
-mod check;
-mod derived;
-mod dialect;
-mod error;
-mod files;
-mod format;
-mod history;
-mod indexes;
-mod last_turn;
-mod lifecycle;
-mod log;
-mod meta;
-mod migrate;
-mod missing_segments;
 mod paths;
-mod portable;
-mod repair;
-mod retention;
-mod scenes;
-mod session;
-mod snapshot;
-mod state;
-mod state_files;
-mod state_source;
-mod survey;
-mod trash;
+mod files;
+mod dialect;
+mod meta;
 mod turn;
-mod undo;
+mod changes;
+mod portable;
+mod state;
+mod log;
+mod last_turn;
+mod session;
+mod history;
+mod state_source;
+mod snapshot;
+mod scenes;
+mod indexes;
+mod state_files;
 mod writer;
+mod undo;
+mod branch;
+mod lifecycle;
+mod retention;
+mod archive;
+mod trash;
+mod survey;
+mod check;
+mod missing_segments;
+mod repair;
+mod derived;
+mod adopt;
+mod migrate;
+mod format;
+mod error;
 
 pub use adopt::adopt;
 pub use archive::{ArchiveOptions, ArchiveOutcome, archive, unarchive};

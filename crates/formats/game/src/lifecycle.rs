@@ -110,20 +110,6 @@ pub fn plan_complete(store: &Arc<dyn Store>, id: &SessionId) -> Result<Completio
     Ok(CompletionPlan { dir, snapshot, snapshots: SnapshotRetention::plan(&snapshots) })
 }
 
-impl Session {
-    /// Fails unless the session has one of these statuses.
-    pub(crate) fn must_be(
-        &self,
-        statuses: &[GameStatus],
-        wanted: &'static str,
-    ) -> Result<(), GameError> {
-        if statuses.contains(&self.status) {
-            return Ok(());
-        }
-        Err(GameError::Status { id: self.id.clone(), status: self.status, wanted })
-    }
-}
-
 impl GameWriter {
     /// Pauses the session and releases it, as [`pause`] does.
     pub fn pause(mut self, now: Timestamp) -> Result<(), GameError> {

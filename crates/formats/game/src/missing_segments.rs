@@ -12,7 +12,16 @@ use super::turn::TurnRecord;
 use super::writer::TURNS_PER_FILE;
 use everturn_json::finding::{Finding, FindingCode};
 
-impl Session {
+/// Looks for the turns of a session that no log file has.
+pub(crate) struct SegmentSearch<'s> {
+    session: &'s Session,
+}
+
+impl SegmentSearch<'_> {
+    pub(crate) fn of(session: &Session) -> SegmentSearch<'_> {
+        SegmentSearch { session }
+    }
+
     /// Returns findings for missing log files of these turns, both ends included.
     pub(crate) fn missing_files(
         &self,
@@ -24,7 +33,7 @@ impl Session {
             return Ok(Vec::new());
         }
         // A file may have been renamed while the names were read.
-        self.invalidate_files();
+        self.session.invalidate_files();
         let mut missing = Vec::new();
         for (from, to) in self.missing_ranges(log, first, last)? {
             let is_missing = match log {
@@ -41,11 +50,11 @@ impl Session {
     /// Fails if a log file is missing: new data would be based on incomplete history.
     pub(crate) fn require_logs(&self) -> Result<(), GameError> {
         // Without metadata there are no counts to compare with, and lost data cannot be replaced.
-        if !self.rules().keeps_metadata() {
+        if !self.session.rules().keeps_metadata() {
             return Ok(());
         }
         for log in [LogKind::Turns, LogKind::Deltas] {
-            if let Some(finding) = self.missing_files(log, 0, self.turn)?.first() {
+            if let Some(finding) = self.missing_files(log, 0, self.session.turn)?.first() {
                 return Err(GameError::damaged(&finding.file, &finding.message));
             }
         }
@@ -53,7 +62,7 @@ impl Session {
     }
 
     fn missing_file(&self, log: LogKind, from: u64, to: u64) -> Finding {
-        let file = if to == self.turn && self.rules().renames_full_logs() {
+        let file = if to == self.session.turn && self.session.rules().renames_full_logs() {
             LogFile::current(log, from)
         } else {
             LogFile::closed(from, to)
@@ -63,7 +72,7 @@ impl Session {
             LogKind::Deltas => "changes of turns",
         };
         Finding::new(
-            &file.path(log, &self.dir),
+            &file.path(log, &self.session.dir),
             FindingCode::MissingFile,
             format!("the file with {what} {from} to {to} is missing"),
         )
@@ -76,8 +85,8 @@ impl Session {
         first: u64,
         last: u64,
     ) -> Result<Vec<(u64, u64)>, GameError> {
-        let files = self.files()?;
-        if log == LogKind::Deltas && !self.rules().logs_every_change() {
+        let files = self.session.files()?;
+        if log == LogKind::Deltas && !self.session.rules().logs_every_change() {
             return Ok(Vec::new());
         }
         let mut next = files.snapshots.first().map_or(0, |(file, _)| file.turn) + 1;
@@ -87,7 +96,7 @@ impl Session {
                 Some(start) => start,
                 // Only its first line shows where the current change log file starts.
                 None => {
-                    let start = first_turn(&self.store, path)?.unwrap_or(next);
+                    let start = first_turn(&self.session.store, path)?.unwrap_or(next);
                     let is_short = start.saturating_sub(next) < TURNS_PER_FILE;
                     if is_short && !self.is_since_snapshot(next) { next } else { start }
                 }
@@ -97,8 +106,8 @@ impl Session {
             }
             next = file.last.map_or(u64::MAX, |end| next.max(end.saturating_add(1)));
         }
-        if next <= self.turn {
-            gaps.push((next, self.turn));
+        if next <= self.session.turn {
+            gaps.push((next, self.session.turn));
         }
         let clipped = gaps.into_iter().filter(|(from, to)| *from <= last && *to >= first);
         Ok(clipped.collect())
@@ -106,10 +115,13 @@ impl Session {
 
     /// Returns whether a file with another name has some of these turns.
     fn has_turns(&self, from: u64, to: u64) -> Result<bool, GameError> {
-        for (_, path) in &self.files()?.turns {
-            for piece in
-                RecordLog::open(&self.store, path, from..to.saturating_add(1), TurnRecord::parse)?
-            {
+        for (_, path) in &self.session.files()?.turns {
+            for piece in RecordLog::open(
+                &self.session.store,
+                path,
+                from..to.saturating_add(1),
+                TurnRecord::parse,
+            )? {
                 if let LogItem::Row(turn, _) = piece?
                     && (from..=to).contains(&turn.turn)
                 {
@@ -121,7 +133,7 @@ impl Session {
     }
 
     fn count_in_metadata(&self, field: &str) -> Option<u64> {
-        self.meta.as_ref()?.number(&["deltaStats", field])
+        self.session.meta.as_ref()?.number(&["deltaStats", field])
     }
 
     /// Returns whether the turn comes after the last snapshot, so that few changes have to be counted.
@@ -139,7 +151,7 @@ impl Session {
         };
         let Some(counted) = counted.filter(|counted| *counted > 0) else { return Ok(false) };
         let mut found = 0;
-        let mut rows = self.present_changes(first, u64::MAX - 1)?;
+        let mut rows = self.session.present_changes(first, u64::MAX - 1)?;
         while let Some(row) = rows.next_line() {
             found += row?.0.deltas() as u64;
             if found >= counted {

@@ -11,6 +11,7 @@ use super::files::{GameFiles, list_dir};
 use super::last_turn::last_turn;
 use super::log::{LogItem, RecordLog};
 use super::meta::GameMeta;
+use super::missing_segments::SegmentSearch;
 use super::paths::{DocumentFile, GameStatus, LogFile, LogKind, scene_path};
 use super::state::GameState;
 use super::turn::TurnRecord;
@@ -173,6 +174,18 @@ impl Session {
     #[must_use]
     pub fn status(&self) -> GameStatus {
         self.status
+    }
+
+    /// Fails unless the session has one of these statuses.
+    pub(crate) fn must_be(
+        &self,
+        statuses: &[GameStatus],
+        wanted: &'static str,
+    ) -> Result<(), GameError> {
+        if statuses.contains(&self.status) {
+            return Ok(());
+        }
+        Err(GameError::Status { id: self.id.clone(), status: self.status, wanted })
     }
 
     /// Returns the directory of the session, relative to the root.
@@ -382,7 +395,7 @@ impl Session {
         last: u64,
         parse: fn(&TextSlice) -> Result<R, String>,
     ) -> Result<LogRows<R>, GameError> {
-        let findings = self.missing_files(log, first, last)?;
+        let findings = SegmentSearch::of(self).missing_files(log, first, last)?;
         Ok(LogRows { findings, ..self.present_rows(log, first, last, parse)? })
     }
 

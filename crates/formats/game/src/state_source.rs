@@ -130,7 +130,7 @@ fn without_files(session: &Session, error: GameError) -> Result<StateAt, GameErr
             Finding::new(path, FindingCode::MissingFile, message)
         }
         GameError::Damaged { file, reason } => {
-            let message = format!("it cannot be used: {reason}; {INSTEAD}");
+            let message = format!("it cannot be read: {reason}; {INSTEAD}");
             Finding::new(file, FindingCode::StateDiffers, message)
         }
         _ => return Err(error),

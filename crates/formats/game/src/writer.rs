@@ -17,6 +17,7 @@ use super::error::GameError;
 use super::indexes::Indexes;
 use super::log::{LogItem, RecordLog};
 use super::meta::GameMeta;
+use super::missing_segments::SegmentSearch;
 use super::paths::{GameStatus, LogKind};
 use super::scenes::{NewScene, SceneEnd, scene_id_of};
 use super::session::{HasTurn, Session};
@@ -144,7 +145,7 @@ impl GameWriter {
         edited: &[FilePath],
     ) -> Result<GameWriter, GameError> {
         let mut meta = session.writable_meta()?;
-        session.require_logs()?;
+        SegmentSearch::of(&session).require_logs()?;
         let logged = session.last_logged_turn()?;
         let is_torn = session.rules().keeps_metadata() && logged + 1 == session.turn;
         let is_foreign = session.rules().defers_states() && session.noted_states().is_none();

@@ -1,5 +1,6 @@
 //! Sessions of a home in the common model: a turn is a message.
 
+mod checks;
 mod editor;
 mod keys;
 mod lifecycle;
@@ -22,11 +23,12 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
     BulkListing, Capabilities, EditableFormat, Feature, ListedSummary, RepairMode, SessionEditor,
-    SessionError, SessionFormat, SessionReader, TimePrecision, error_chain,
+    SessionError, SessionFormat, SessionReader, TimePrecision, error_chain, require_usable_id,
 };
 use everturn_session::marks::marks_file;
 use everturn_session::model::{
-    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
+    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionStatus,
+    SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -61,6 +63,7 @@ impl SessionFormat for LinggenFormat {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             listing: Some(self),
+            checked: Some(self),
             editing: Some(self),
             lifecycle: Some(self),
             keys: Some(self),
@@ -107,7 +110,7 @@ impl SessionFormat for LinggenFormat {
             title: title.unwrap_or_else(|| place.id.clone()),
             created,
             updated: session.updated()?,
-            status: "active".to_owned(),
+            status: SessionStatus::Active,
             turns,
             parent,
             findings,
@@ -189,7 +192,7 @@ impl BulkListing for LinggenFormat {
                 Some(_) => {
                     let updated = last_change(store, &place.path, created);
                     updated.map_err(SessionError::from).map(|updated| {
-                        let summary = SessionSummary::new(&place, NAME, "active");
+                        let summary = SessionSummary::new(&place, NAME, SessionStatus::Active);
                         SessionSummary { created, updated, ..summary }
                     })
                 }
@@ -211,6 +214,7 @@ impl EditableFormat for LinggenFormat {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        require_usable_id(&new.id)?;
         let (path, session) = new_session(new)?;
         let project = open_project(store, &path, now)?;
         let writer = LinggenWriter::create(store, &project.dir, &session, now)?;
@@ -234,6 +238,7 @@ impl EditableFormat for LinggenFormat {
         now: Timestamp,
         _progress: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
+        how.id.as_deref().map_or(Ok(()), require_usable_id)?;
         let id = how.id.as_deref().map(SessionId::parse).transpose()?;
         let made = branch::fork(store, &session_place(place)?, how.turn, id, now)?;
         Ok(ForkOutcome { session: session_ref(&made.place), turn: made.turn, findings: Vec::new() })

@@ -3,7 +3,7 @@
 //! ```text
 //! projects/{encoded path}/
 //!     project.json             the path of the project
-//!     everturn.json            the same, where programs could not tell two projects apart
+//!     everturn.json            the same, where programs could not distinguish two projects
 //!     sessions/{id}/           session.yaml and messages.jsonl
 //!     runs/{id}.json           runs of agents
 //!     missions/{second}.json   all missions, at most one of them active
@@ -15,17 +15,18 @@
 //! ```
 //!
 //! The root of the store is the home itself. A message is one commit of one line. Everything else is a document that is
-//! edited in place, so that whatever people and programs wrote there stays.
+//! edited in place, so that everything that people and programs wrote there is kept.
 //!
 //! A [`ProjectPath`] leads to the directory of a project, a [`Session`] reads messages, a [`LinggenWriter`] appends
 //! them, and [`LinggenFormat`] maps all of it to the common model. The crate depends on `everturn-session`,
 //! `everturn-settings` and `everturn-secrets`.
 //!
+//! The modules, in reading order:
+//!
 //! - `encoding`, `project`, `paths`: project directories and file names.
 //! - `session`, `messages`, `content`: reads sessions, messages, and the parts of a message.
 //! - `writer`, `branch`: appends, forks and rewinds.
-//! - `runs`, `missions`, `overrides`, `permissions`, `schema_v2`: runs, missions, agent overrides, tool permissions,
-//!   and
+//! - `runs`, `missions`, `overrides`, `permissions`, `schema_v2`: runs, missions, agent overrides, tool permissions, and
 //!   the forms that newer programs use.
 //! - `plan`, `specs`, `workspace`: plans; agents and skills; state files of a workspace.
 //! - `config`, `credentials`, `logs`, `daemon`: the configuration, provider keys, daily logs, the daemon's PID file.
@@ -34,34 +35,34 @@
 //! - `format`: the common model.
 //! - `error`: the errors of a home.
 
-mod branch;
-mod check;
-mod config;
-mod content;
-mod credentials;
-mod daemon;
-mod document;
 mod encoding;
-mod error;
-mod format;
-mod home_check;
-mod logs;
+mod project;
+mod paths;
+mod session;
 mod messages;
+mod content;
+mod writer;
+mod branch;
+mod runs;
 mod missions;
 mod overrides;
-mod paths;
 mod permissions;
-mod plan;
-mod project;
-mod repair;
-mod runs;
 mod schema_v2;
-mod session;
+mod plan;
 mod specs;
-mod toml_document;
 mod workspace;
-mod writer;
+mod config;
+mod credentials;
+mod logs;
+mod daemon;
+mod document;
 mod yaml;
+mod toml_document;
+mod check;
+mod home_check;
+mod repair;
+mod format;
+mod error;
 
 pub use branch::{LinggenFork, fork, rewind};
 pub use config::{ConfigSearch, SCHEMA};

@@ -236,7 +236,7 @@ fn files(
 
 fn read(kind: SpecKind, source: SpecSource, file: &FilePath, text: &str) -> Result<Spec, String> {
     let (yaml, body) = front_matter(text);
-    let yaml = yaml.ok_or("its fields are not enclosed in --- lines")?;
+    let yaml = yaml.ok_or("the front matter is not enclosed in `---` lines")?;
     let yaml = YamlDocument::parse(yaml).map_err(|error: YamlError| error.to_string())?;
     let missing = |key: &&&str| yaml.values().get(**key).is_none_or(Value::is_null);
     if let Some(key) = kind.required().iter().find(missing) {

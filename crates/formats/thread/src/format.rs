@@ -1,5 +1,6 @@
 //! Threads in the common model: a turn is an item or a checkpoint of the main line.
 
+mod checks;
 mod editor;
 mod keys;
 mod lifecycle;
@@ -19,11 +20,12 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
     Capabilities, EditableFormat, Feature, RepairMode, SessionEditor, SessionError, SessionFormat,
-    SessionReader,
+    SessionReader, require_usable_id,
 };
 use everturn_session::marks::{marks_changed, marks_file};
 use everturn_session::model::{
-    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
+    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionStatus,
+    SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -47,6 +49,7 @@ impl SessionFormat for ThreadFormat {
 
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
+            checked: Some(self),
             editing: Some(self),
             lifecycle: Some(self),
             keys: Some(self),
@@ -101,7 +104,7 @@ impl SessionFormat for ThreadFormat {
             turns: Some(thread.main_line().len() as u64),
             parent: text("parent"),
             findings: thread.findings.clone(),
-            ..SessionSummary::new(place, NAME, "active")
+            ..SessionSummary::new(place, NAME, SessionStatus::Active)
         })
     }
 
@@ -150,6 +153,7 @@ impl EditableFormat for ThreadFormat {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        require_usable_id(&new.id)?;
         Ok(Box::new(editor::ThreadEditor { writer: ThreadWriter::create(store, new, now)? }))
     }
 
@@ -170,6 +174,7 @@ impl EditableFormat for ThreadFormat {
         now: Timestamp,
         _: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
+        how.id.as_deref().map_or(Ok(()), require_usable_id)?;
         branch::fork(store, place, how, now)
     }
 

@@ -12,21 +12,26 @@
 //! A [`Thread`] reads a log, a [`ThreadWriter`] appends to it, and [`ThreadFormat`] maps it to the common model. The crate
 //! depends on `everturn-session`.
 //!
-//! - `record`: the records of the log. `thread`: the whole log, its main line and its branches.
+//! The modules, in reading order:
+//!
+//! - `paths`: file names.
+//! - `record`: the records of the log.
 //! - `values`: channel values, stored whole or as additions to an earlier version.
-//! - `writer`, `retain`, `branch`: appends, removals, forks and rewinds. `check`, `repair`: findings and repairs.
-//! - `paths`: file names. `format`: the common model.
+//! - `thread`: the whole log, its main line and its branches.
+//! - `writer`, `retain`, `branch`: appends, removals, forks and rewinds.
+//! - `check`, `repair`: findings and repairs.
+//! - `format`: the common model.
 
-mod branch;
-mod check;
-mod format;
 mod paths;
 mod record;
-mod repair;
-mod retain;
-mod thread;
 mod values;
+mod thread;
 mod writer;
+mod retain;
+mod branch;
+mod check;
+mod repair;
+mod format;
 
 pub use check::{ThreadCheck, check_dir, is_thread_dir};
 pub use format::{FORMAT, ThreadFormat};

@@ -45,10 +45,3 @@ impl CheckedFiles {
 pub(super) fn is_data_name(name: &str) -> bool {
     [".json", ".jsonl", ".ndjson"].iter().any(|end| name.ends_with(end))
 }
-
-/// Whether other programs keep sessions in files of this name, which are neither lines nor documents.
-pub(super) fn is_external_name(path: &FilePath) -> bool {
-    let name = path.name();
-    let name = name.as_ref().map_or("", |name| name.as_str());
-    matches!(name, ".aider.chat.history.md" | "sessions.db")
-}

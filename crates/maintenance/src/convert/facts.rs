@@ -8,13 +8,10 @@ use serde_json::{Value, json};
 use super::report::{ConversionReport, Disposition};
 use everturn_json::names::{FilePath, Name, SessionId};
 use everturn_session::format::{Operation, SessionError, SessionFormat, Transition};
-use everturn_session::model::{SessionRef, SessionSummary};
+use everturn_session::model::{SessionRef, SessionStatus, SessionSummary};
 use everturn_store::{Durability, Step, Store, StoreError, read_optional};
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::JsonTree;
-
-/// The status of an active session, common to all formats.
-const ACTIVE: &str = "active";
 
 /// The suffix of the file that contains the lineage of a branch.
 const OWN_FILE: &str = "everturn.json";
@@ -50,7 +47,7 @@ impl SessionFacts {
             .and_then(|carried| carried.value_at(&["session"]))
             .unwrap_or_else(JsonTree::null);
         let text = |key: &str| session.string_at(&[key]);
-        let is_active = summary.status == ACTIVE;
+        let is_active = summary.status == SessionStatus::Active;
         let lineage = match session.value_at(&["lineage"]) {
             Some(lineage) => {
                 Some((session.string_at(&["lineage", "layout"]).unwrap_or_default(), lineage))
@@ -60,12 +57,12 @@ impl SessionFacts {
             }
             None => None,
         };
-        let snapshots = match layout.name() {
-            "game" if carried.is_none() => snapshots(store, place)?,
-            _ => 0,
-        };
+        let is_game = layout == everturn_game::FORMAT;
+        let snapshots = if is_game && carried.is_none() { snapshots(store, place)? } else { 0 };
         Ok(SessionFacts {
-            status: text("status").filter(|_| is_active).unwrap_or_else(|| summary.status.clone()),
+            status: text("status")
+                .filter(|_| is_active)
+                .unwrap_or_else(|| summary.status.to_string()),
             updated: text("updated").and_then(|time| time.parse().ok()).or(summary.updated),
             project: layout.project(store, place)?.or_else(|| text("project")),
             lineage,
@@ -161,7 +158,7 @@ impl SessionFacts {
         for what in lost {
             report.note(what, fate, why);
         }
-        if self.snapshots > 0 && layout != "game" {
+        if self.snapshots > 0 && layout != everturn_game::FORMAT.name() {
             let why = "they are derived from the turns, and are created again in a game session";
             report.note(format!("snapshots: {}", self.snapshots), Disposition::Dropped, why);
         }
@@ -188,14 +185,14 @@ fn lineage_file(
     layout: &dyn SessionFormat,
     place: &SessionRef,
 ) -> Result<Option<FilePath>, SessionError> {
-    Ok(match layout.name() {
-        "campaign" | "linggen" => Some(place.path.join(&Name::parse(OWN_FILE)?)),
-        "codelia" => {
-            let scopes = layout.session_files(store, place)?.scopes;
-            scopes.into_iter().find(|scope| scope.as_str().ends_with(OWN_FILE))
-        }
-        _ => None,
-    })
+    if [everturn_campaign::FORMAT, everturn_linggen::FORMAT].contains(&layout) {
+        return Ok(Some(place.path.join(&Name::parse(OWN_FILE)?)));
+    }
+    if layout == everturn_codelia::FORMAT {
+        let scopes = layout.session_files(store, place)?.scopes;
+        return Ok(scopes.into_iter().find(|scope| scope.as_str().ends_with(OWN_FILE)));
+    }
+    Ok(None)
 }
 
 /// The lineage of a session, as stored with it.

@@ -1,4 +1,4 @@
-//! Native files of other programs, with which those programs can resume a conversation.
+//! Native files that other programs can use to resume a conversation.
 //!
 //! A native file contains only what its program writes itself, so nothing is carried. Omissions are reported.
 
@@ -76,7 +76,7 @@ pub(super) fn starts_with_answer(story: &SourceSession) -> bool {
     first.is_some_and(|kind| *kind != EntryKind::User)
 }
 
-/// Whether an entry is said by anyone but the user.
+/// Whether an entry is from anyone but the user.
 fn is_answer(kind: &EntryKind) -> bool {
     matches!(kind, EntryKind::Assistant | EntryKind::Narrator | EntryKind::Npc)
 }

@@ -44,11 +44,22 @@ pub(super) struct ChatDocument {
     pub(super) snapshots: Vec<JsonTree>,
 }
 
-/// The formats whose sessions always have a title of their own.
-const TITLED: &[&str] = &["chatlog", "game", "linggen", "campaign"];
+/// Whether the sessions of a format always have a title of their own.
+fn is_titled(layout: &str) -> bool {
+    let titled = [
+        everturn_chatlog::FORMAT,
+        everturn_game::FORMAT,
+        everturn_linggen::FORMAT,
+        everturn_campaign::FORMAT,
+    ];
+    titled.iter().any(|format| format.name() == layout)
+}
 
-/// The formats that store states.
-const STATEFUL: &[&str] = &["game", "campaign", "chatlog"];
+/// Whether a format stores states.
+fn has_states(layout: &str) -> bool {
+    let stateful = [everturn_game::FORMAT, everturn_campaign::FORMAT, everturn_chatlog::FORMAT];
+    stateful.iter().any(|format| format.name() == layout)
+}
 
 impl SourceSession {
     /// Reads a session. Reports unreadable data.
@@ -113,16 +124,16 @@ impl SourceSession {
             story.facts.updated = summary.updated;
         }
         story.entries = entries;
-        story.marks = marks(&*reader, layout.name(), from_elsewhere.as_ref(), &story.entries)?;
+        story.marks = marks(&*reader, layout, from_elsewhere.as_ref(), &story.entries)?;
         story.read_states(&*reader, from_elsewhere.as_ref(), report)?;
         story.game = match &from_elsewhere {
             Some(carried) => carried.value_at(&["game"]),
-            None => metadata(store, layout.name(), place)?,
+            None => metadata(store, layout, place)?,
         };
-        note_omitted(&*reader, &story.layout, from_elsewhere.is_some(), report);
+        note_omitted(&*reader, layout, from_elsewhere.is_some(), report);
         story.chat = match &from_elsewhere {
             Some(carried) => ChatDocument::carried(carried),
-            None if layout.name() == "chatlog" => Some(ChatDocument::read(&*reader)?),
+            None if layout == everturn_chatlog::FORMAT => Some(ChatDocument::read(&*reader)?),
             None => None,
         };
         Ok(story)
@@ -131,7 +142,7 @@ impl SourceSession {
     fn from_summary(summary: &SessionSummary, carried: Option<&JsonTree>) -> SourceSession {
         let first = |key: &str| carried.and_then(|carried| carried.string_at(&["session", key]));
         let own = Some(summary.title.clone()).filter(|title| *title != summary.session.id);
-        let title = match carried.is_some() && !TITLED.contains(&summary.layout) {
+        let title = match carried.is_some() && !is_titled(summary.layout) {
             true => first("title"),
             false => own.or_else(|| first("title")),
         };
@@ -158,7 +169,7 @@ impl SourceSession {
         report: &mut ConversionReport,
     ) -> Result<(), SessionError> {
         self.state = carried.and_then(|carried| carried.value_at(&["state"]));
-        if !STATEFUL.contains(&self.layout.as_str()) {
+        if !has_states(&self.layout) {
             return Ok(());
         }
         let (first, last) = reader.turns()?.into_inner();
@@ -276,7 +287,7 @@ impl SourceSession {
             return Some(what.to_owned());
         }
         // Formats without titles derive them.
-        let titled = TITLED.contains(&other.layout.as_str());
+        let titled = is_titled(&other.layout);
         (titled && self.title != other.title).then(|| "the title".to_owned())
     }
 
@@ -336,10 +347,10 @@ const COUNTED: &[&str] = &[
 /// The metadata of a game that are not derived.
 fn metadata(
     store: &Arc<dyn Store>,
-    layout: &str,
+    layout: &dyn SessionFormat,
     place: &SessionRef,
 ) -> Result<Option<JsonTree>, SessionError> {
-    if layout != "game" {
+    if layout != everturn_game::FORMAT {
         return Ok(None);
     }
     let session = everturn_game::Session::open(Arc::clone(store), &SessionId::parse(&place.id)?)?;
@@ -351,11 +362,11 @@ fn metadata(
 /// Reports what agents store about their sessions and is not converted.
 fn note_omitted(
     reader: &dyn SessionReader,
-    layout: &str,
+    layout: &dyn SessionFormat,
     is_carried: bool,
     report: &mut ConversionReport,
 ) {
-    if !matches!(layout, "codelia" | "linggen") || is_carried {
+    if ![everturn_codelia::FORMAT, everturn_linggen::FORMAT].contains(&layout) || is_carried {
         return;
     }
     // The last one is Everturn's own.
@@ -372,7 +383,7 @@ fn note_omitted(
 /// The marks, at the turns of the original session.
 fn marks(
     reader: &dyn SessionReader,
-    layout: &str,
+    layout: &dyn SessionFormat,
     carried: Option<&JsonTree>,
     entries: &[SourceEntry],
 ) -> Result<Vec<Mark>, SessionError> {
@@ -381,7 +392,7 @@ fn marks(
     let first: Vec<Mark> =
         first.unwrap_or_default().iter().filter_map(|(_, mark)| parse_mark(mark)).collect();
     // Codelia has no marks, so the carried ones are complete.
-    if layout == "codelia" {
+    if layout == everturn_codelia::FORMAT {
         return Ok(first);
     }
     let own = reader.marks()?.into_iter().map(|mark| {

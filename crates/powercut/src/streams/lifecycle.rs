@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{KILLED, Stage, filler};
 use crate::error::PowercutError;
 use crate::everturn::{Aim, Everturn, short};
-use crate::formats::{Format, Invocation, Life, Listed};
+use crate::formats::{Format, Invocation, Life, SessionStatusLine};
 use crate::model::{CommandRun, LifecycleModel, ListedSession, Listing, Span};
 use crate::trees;
 
@@ -65,13 +65,16 @@ impl<'a> LifecycleStream<'a> {
 
     fn choose(&mut self) -> Result<Invocation, PowercutError> {
         let fresh = self.fresh_name();
-        let sessions: Vec<Listed> = self
+        let sessions: Vec<SessionStatusLine> = self
             .model
             .commands
             .last()
             .into_iter()
             .flat_map(|run| &run.listing)
-            .map(|(id, session)| Listed { id: id.clone(), status: session.status.clone() })
+            .map(|(id, session)| SessionStatusLine {
+                id: id.clone(),
+                status: session.status.clone(),
+            })
             .collect();
         let session = self.rng.choice(&sessions).filter(|_| sessions.len() >= FEWEST_SESSIONS);
         let Some(session) = session else {

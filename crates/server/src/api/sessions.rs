@@ -73,7 +73,7 @@ impl SessionView {
             source,
             format: summary.layout.to_owned(),
             title: summary.title.clone(),
-            status: summary.status.clone(),
+            status: summary.status.to_string(),
             created: text_of(summary.created),
             updated: text_of(summary.updated),
             turns: summary.turns,
@@ -374,7 +374,7 @@ fn create_session(
     };
     let source = call.library.main_source()?;
     let root = call.library.writable_root(source)?;
-    let session = root.create(format, &new)?;
+    let session = root.create_with_format(format, &new)?;
     let place = session.session_ref().clone();
     session.close()?;
     call.library.list(SummaryDetail::Names);

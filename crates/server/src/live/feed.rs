@@ -85,7 +85,7 @@ impl ListFeed {
             .map(|(key, session)| {
                 let summary = &session.summary;
                 let data = json!({
-                    "key": key, "title": summary.title, "status": summary.status, "turns": summary.turns,
+                    "key": key, "title": summary.title, "status": summary.status.as_str(), "turns": summary.turns,
                     "updated": summary.updated.map(|time| time.to_string()),
                 });
                 (key.to_owned(), masked(data.to_string()))

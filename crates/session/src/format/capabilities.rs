@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{SessionEditor, SessionError};
+use super::{CheckedFormat, SessionEditor, SessionError};
 use crate::model::{
     AppendOutcome, Entry, ExportRecord, ExportSettings, ForkOptions, ForkOutcome, Mark, NewMark,
     NewSession, SessionRef, SessionSummary, StateChange, TransitionOutcome, TrashedSession,
@@ -32,6 +32,8 @@ pub struct Capabilities<'f> {
     pub external: Option<&'f dyn ExternalSessions>,
     /// Lists all sessions faster than one by one.
     pub listing: Option<&'f dyn BulkListing>,
+    /// Recognises and checks its files, wherever they are.
+    pub checked: Option<&'f dyn CheckedFormat>,
     /// Has data in the files of a session that are computed from others.
     pub derived: Option<&'f dyn DerivedData>,
     /// Has an index that is not part of a commit.
@@ -69,6 +71,10 @@ pub enum Feature {
     WorkingDirectory,
     /// All messages of a session can be cleared.
     ClearMessages,
+    /// A session is one document of messages, whose members an export to JSON keeps.
+    MessageDocument,
+    /// A message can be regenerated, and its changes then replace those of the earlier version.
+    Regeneration,
 }
 
 impl Feature {
@@ -85,6 +91,8 @@ impl Feature {
             Feature::Project => "project directories",
             Feature::WorkingDirectory => "working directories",
             Feature::ClearMessages => "clearing all messages",
+            Feature::MessageDocument => "documents of messages",
+            Feature::Regeneration => "regenerated messages",
         }
     }
 }
@@ -234,7 +242,7 @@ pub trait FormatLifecycle: Send + Sync {
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
-        stage: Transition,
+        transition: Transition,
         now: Timestamp,
         progress: &mut dyn FnMut(PackProgress),
     ) -> Result<TransitionOutcome, SessionError>;
@@ -319,7 +327,7 @@ pub trait ExportLog: Send + Sync {
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
-        exported: &ExportRecord,
+        export: &ExportRecord,
         now: Timestamp,
     ) -> Result<(), SessionError>;
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use everturn_json::finding::FindingCode;
 use everturn_json::names::{FilePath, NameError};
-use everturn_store::StoreError;
+use everturn_store::{ErrorKind, StoreError};
 
 /// Why a format could not do what was requested.
 #[derive(Debug, Clone, Error)]
@@ -101,6 +101,24 @@ impl SessionError {
     #[must_use]
     pub fn no_branch(branch: &str) -> SessionError {
         SessionError::request(format!("there is no branch {branch:?} in the session"))
+    }
+
+    /// What a caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            SessionError::Store(error) => error.kind(),
+            SessionError::NoSession { .. } | SessionError::NoTurn { .. } => ErrorKind::NotFound,
+            SessionError::Conflict { .. } => ErrorKind::Conflict,
+            SessionError::Damaged { .. } => ErrorKind::Damaged,
+            SessionError::Unsupported { .. } | SessionError::ReadOnly { .. } => {
+                ErrorKind::Unsupported
+            }
+            SessionError::Name(_)
+            | SessionError::Request { .. }
+            | SessionError::Taken { .. }
+            | SessionError::Status { .. } => ErrorKind::Request,
+        }
     }
 
     /// Whether a process that is writing is the reason. Waiting may help.

@@ -9,7 +9,7 @@ use everturn_store::Store;
 use super::{MAX_LIST_TRIES, SessionError, SessionFormat, SessionReader};
 use crate::model::SessionRef;
 
-/// How often a session is looked for before it is taken for gone: a list that was read while it was moved may lack it.
+/// How often a session is looked for before it is reported as gone: a list that was read while the session was moved may lack it.
 const LOOKUPS: usize = 20;
 const LOOKUP_PAUSE: Duration = Duration::from_millis(3);
 

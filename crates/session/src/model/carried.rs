@@ -34,27 +34,27 @@ pub fn carrier_record(entry: &JsonTree) -> JsonTree {
 }
 
 /// Overrides the fields of an entry, as decoded from its record, with the carried ones.
-pub fn restore_entry(told: Entry, carried: &JsonTree) -> Entry {
+pub fn restore_entry(decoded: Entry, carried: &JsonTree) -> Entry {
     let carried = carried.clone().into_expanded();
     let text = |key: &str| carried.string_at(&[key]);
     let time = match carried.value_at(&["time"]) {
-        None => told.time,
+        None => decoded.time,
         Some(time) => time.string_at::<&str>(&[]).and_then(|time| time.parse().ok()),
     };
     Entry {
-        id: text("id").unwrap_or(told.id),
-        speaker: text("speaker").unwrap_or(told.speaker),
-        kind: text("kind").map_or(told.kind, |kind| EntryKind::parse(&kind)),
-        text: text("text").unwrap_or(told.text),
+        id: text("id").unwrap_or(decoded.id),
+        speaker: text("speaker").unwrap_or(decoded.speaker),
+        kind: text("kind").map_or(decoded.kind, |kind| EntryKind::parse(&kind)),
+        text: text("text").unwrap_or(decoded.text),
         time,
-        ..told
+        ..decoded
     }
 }
 
 /// Restores an entry whose record carries one; otherwise returns it unchanged.
-pub fn restore_single_entry(told: Entry) -> Entry {
-    match carried_entries(&told.raw).first() {
-        Some(carried) => restore_entry(told, carried),
-        None => told,
+pub fn restore_single_entry(decoded: Entry) -> Entry {
+    match carried_entries(&decoded.raw).first() {
+        Some(carried) => restore_entry(decoded, carried),
+        None => decoded,
     }
 }

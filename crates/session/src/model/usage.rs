@@ -106,40 +106,40 @@ impl SessionUsage {
     #[must_use]
     pub fn total(&self) -> TokenUsage {
         let mut total = TokenUsage::default();
-        self.models.iter().for_each(|(_, spent)| total.add(spent));
+        self.models.iter().for_each(|(_, usage)| total.add(usage));
         total
     }
 
     /// Adds the usage of a model.
-    pub fn add_usage(&mut self, model: &str, spent: &TokenUsage) {
+    pub fn add_usage(&mut self, model: &str, usage: &TokenUsage) {
         match self.models.binary_search_by(|(name, _)| name.as_str().cmp(model)) {
             Ok(at) => {
                 if let Some((_, sum)) = self.models.get_mut(at) {
-                    sum.add(spent);
+                    sum.add(usage);
                 }
             }
-            Err(at) => self.models.insert(at, (model.to_owned(), *spent)),
+            Err(at) => self.models.insert(at, (model.to_owned(), *usage)),
         }
     }
 
     /// Adds the usage of a response whose ID is unique across sessions, unless it was added before.
-    pub fn add_usage_once(&mut self, id: u128, model: &str, spent: &TokenUsage) {
-        if self.answers.insert(id, (model.to_owned(), *spent)).is_none() {
-            self.add_usage(model, spent);
+    pub fn add_usage_once(&mut self, id: u128, model: &str, usage: &TokenUsage) {
+        if self.answers.insert(id, (model.to_owned(), *usage)).is_none() {
+            self.add_usage(model, usage);
         }
     }
 
     /// Adds the usage of another session. Responses that both have, because one is a branch of the other, count once.
     pub fn add(&mut self, other: &SessionUsage) {
         let mut copies = SessionUsage::default();
-        for (id, (model, spent)) in &other.answers {
+        for (id, (model, usage)) in &other.answers {
             match self.answers.contains_key(id) {
-                true => copies.add_usage(model, spent),
-                false => drop(self.answers.insert(*id, (model.clone(), *spent))),
+                true => copies.add_usage(model, usage),
+                false => drop(self.answers.insert(*id, (model.clone(), *usage))),
             }
         }
-        for (model, spent) in &other.models {
-            let mut own = *spent;
+        for (model, usage) in &other.models {
+            let mut own = *usage;
             if let Some((_, copied)) = copies.models.iter().find(|(name, _)| name == model) {
                 own.subtract(copied);
             }
@@ -164,12 +164,12 @@ mod tests {
 
     #[test]
     fn answers_that_a_branch_has_copied_count_once() {
-        let spent =
+        let usage =
             |output| TokenUsage { answers: 1, output, cost: Some(0.5), ..TokenUsage::default() };
         let usage = |answers: &[(u128, &str, u64)]| {
             let mut usage = SessionUsage::default();
             for (id, model, output) in answers {
-                usage.add_usage_once(*id, model, &spent(*output));
+                usage.add_usage_once(*id, model, &usage(*output));
             }
             usage
         };
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(sum.total().cost, Some(1.5));
         // Usage without an ID cannot be deduplicated.
         let mut without = SessionUsage::default();
-        without.add_usage("a", &spent(1));
+        without.add_usage("a", &usage(1));
         sum.add(&without);
         sum.add(&without);
         assert_eq!(sum.total().answers, 5);
@@ -190,11 +190,11 @@ mod tests {
 
     #[test]
     fn models_are_summed_by_name() {
-        let spent = |output, cost| TokenUsage { output, cost, ..TokenUsage::default() };
+        let usage = |output, cost| TokenUsage { output, cost, ..TokenUsage::default() };
         let mut usage = SessionUsage::default();
-        usage.add_usage("b", &spent(1, None));
-        usage.add_usage("a", &spent(2, Some(0.5)));
-        usage.add_usage("b", &spent(4, Some(0.25)));
+        usage.add_usage("b", &usage(1, None));
+        usage.add_usage("a", &usage(2, Some(0.5)));
+        usage.add_usage("b", &usage(4, Some(0.25)));
         let names: Vec<&str> = usage.models.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!((usage.total().output, usage.total().cost), (7, Some(0.75)));

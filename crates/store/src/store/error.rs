@@ -146,7 +146,51 @@ pub enum StoreError {
     },
 }
 
+/// What a caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Another process writes to the session: try again later.
+    Busy,
+    /// There is no such root, session, turn or value: request another.
+    NotFound,
+    /// The request itself is wrong: change it.
+    Request,
+    /// The session, its format or the root does not offer the operation: it is read-only, or lacks it.
+    Unsupported,
+    /// The request contradicts what is stored, or the files have changed: read again and decide.
+    Conflict,
+    /// Stored data are damaged: repair them.
+    Damaged,
+    /// The store is in doubt after a failed flush: drop the root and open it again.
+    Reopen,
+    /// The disk failed, or is full.
+    Io,
+}
+
 impl StoreError {
+    /// What a caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            StoreError::Busy { .. } => ErrorKind::Busy,
+            StoreError::Poisoned { .. } => ErrorKind::Reopen,
+            StoreError::Io { .. } => ErrorKind::Io,
+            StoreError::Blocked { .. }
+            | StoreError::UnreadableLog { .. }
+            | StoreError::Lost { .. } => ErrorKind::Damaged,
+            StoreError::Moved { .. }
+            | StoreError::Changed { .. }
+            | StoreError::Overtaken
+            | StoreError::LeaseLost { .. } => ErrorKind::Conflict,
+            StoreError::Missing { .. } => ErrorKind::NotFound,
+            StoreError::ReadOnly => ErrorKind::Unsupported,
+            StoreError::OutsideScope { .. }
+            | StoreError::Taken { .. }
+            | StoreError::BadStep { .. } => ErrorKind::Request,
+        }
+    }
+
     /// Returns whether there was no space for the data to be written, and nothing is in doubt.
     #[must_use]
     pub fn is_full(&self) -> bool {

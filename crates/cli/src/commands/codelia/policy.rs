@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         PolicyCommand::Revoke { target } => {
             let key = target.key()?;
             if !change_policy(&home, key.as_deref(), None)? {
-                let what = format!("there is no mode of {}", named(&key));
+                let what = format!("no approval mode is set for {}", named(&key));
                 return Err(Error::new(Exit::Request, what)
                     .hint("everturn codelia policy list")
                     .into());

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 enum DowngradeCommand {
     /// Write a session as one document, which old versions of Codelia can read
     ///
-    /// The document is in sessions/state/. The log of the session stays, and counts.
+    /// The document is in sessions/state/. The log is kept and remains authoritative.
     #[command(after_help = "\
 Examples:
   everturn codelia session downgrade 3f2a0c1e")]

@@ -20,7 +20,7 @@ use crate::output::{Output, escape_controls};
 /// List and show agents, and change how they behave in a project
 ///
 /// Agents are in the home and in agents/ of the workspace; of two with the same name, the one in the
-/// workspace counts.
+/// workspace takes precedence.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn linggen agent list --all
@@ -67,7 +67,7 @@ Examples:
         #[arg(value_name = "AGENT")]
         name: String,
     },
-    /// Print the file of an agent, and say which others it hides
+    /// Print the file of an agent, and list those it overrides
     #[command(after_help = "\
 Examples:
   everturn linggen agent show ling")]

@@ -9,10 +9,11 @@ use crate::context::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
 
-/// List and show skills, and which one counts
+/// List and show skills, and which one is used
 ///
 /// Skills are in the home, in the homes of Claude Code and Codex, and in .linggen/skills of the
-/// workspace, as NAME.md or NAME/SKILL.md. Of several with the same name, the last one counts.
+/// workspace, as NAME.md or NAME/SKILL.md. Of several with the same name, the last one takes
+/// precedence.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn linggen skill list --all
@@ -60,7 +61,7 @@ Examples:
         #[arg(value_name = "SKILL")]
         name: String,
     },
-    /// Print the file of a skill, and say which others it hides
+    /// Print the file of a skill, and list those it overrides
     #[command(after_help = "\
 Examples:
   everturn linggen skill show review")]

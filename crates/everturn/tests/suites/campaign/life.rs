@@ -179,7 +179,7 @@ fn the_common_view_knows_every_stage() {
         layout.movable().list_trash(&store).unwrap().into_iter().map(|item| item.name).collect();
     assert!(names.contains(&gone), "{names:?}");
     assert_eq!(layout.movable().restore(&store, &gone).unwrap().path, path("campaigns/camp_0001"));
-    assert_eq!(status(), "active");
+    assert_eq!(status().as_str(), "active");
     let rest = layout.movable().list_trash(&store).unwrap();
     layout.movable().purge(&store, &rest).unwrap();
     assert!(layout.movable().list_trash(&store).unwrap().is_empty());

@@ -84,7 +84,8 @@ fn a_patch_happens_whole_or_not_at_all() {
 
 #[test]
 fn the_context_is_full_or_short_or_neither() {
-    let both = "context.full_context_enabled: it and context.compress_enabled cannot both be true";
+    let both =
+        "context.full_context_enabled: cannot be true together with context.compress_enabled";
     check(&[(SHORT, json!(true))], Err(both));
     check(&[(SHORT, json!(true)), (FULL, json!(true))], Err(both));
     check(&[(FULL, json!(false)), (SHORT, json!(true))], Ok(&[FULL, SHORT]));

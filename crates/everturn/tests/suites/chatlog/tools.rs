@@ -98,7 +98,7 @@ fn what_is_not_understood_stays_in_the_text_and_is_reported() {
         [
             "in message msg-001: a tool tag cannot be applied: no tool has a component \"nobody\"",
             "in message msg-001: a tool tag cannot be applied: \"many\" is not a number",
-            "in message msg-001: a tool tag cannot be applied: only lists have elements",
+            "in message msg-001: a tool tag cannot be applied: elements can be added to list components only",
             "in message msg-001: invalid tool tag: it has no value",
             "in message msg-001: invalid tool tag: unknown tool action \"dance\"",
             "in message msg-001: component hp: 99 is out of range",

@@ -1,6 +1,6 @@
 //! A session of each layout, with something to say.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use everturn::disk::sim::SimDisk;
 use everturn::format::{self, SessionEditor, SessionError, SessionFormat};
@@ -8,51 +8,26 @@ use everturn::model::{NewSession, SessionRef};
 use everturn::names::FilePath;
 use everturn::store::{FileStore, LockOwner, MemoryStore, Options, Store, StoreError};
 use everturn::tree::JsonTree;
+use everturn_samples::{FormatSample, SAMPLES};
 use jiff::Timestamp;
 
 use crate::common::capabilities::KnownCapabilities;
 
-/// A layout, and what its sessions are made of. `WORDS` stands for what is said.
+/// A layout, and a sample session.
+#[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) layout: &'static str,
     pub(crate) id: &'static str,
-    fields: &'static str,
-    turn: &'static str,
+    pub(crate) sample: &'static FormatSample,
 }
 
-pub(crate) const ALL: &[Kind] = &[
-    Kind {
-        layout: "game",
-        id: "session-one",
-        fields: "{}",
-        turn: r#"{"actor":"player","events":[{"type":"discovery","description":"WORDS"}],"deltas":[{"scope":"world","deltas":[{"op":"set","path":"found","value":"WORDS"}]}]}"#,
-    },
-    Kind { layout: "campaign", id: "camp_0001", fields: "{}", turn: r#"{"user_input":"WORDS"}"# },
-    Kind {
-        layout: "codelia",
-        id: "one",
-        fields: "{}",
-        turn: r#"{"role":"user","content":"WORDS"}"#,
-    },
-    Kind {
-        layout: "linggen",
-        id: "sess-1",
-        fields: r#"{"project":"/srv/site"}"#,
-        turn: r#"{"content":"WORDS"}"#,
-    },
-    Kind {
-        layout: "thread",
-        id: "support-7",
-        fields: "{}",
-        turn: r#"{"role":"user","content":"WORDS"}"#,
-    },
-    Kind {
-        layout: "chatlog",
-        id: "tale",
-        fields: "{}",
-        turn: r#"{"type":"narrator","text":"WORDS"}"#,
-    },
-];
+pub(crate) static ALL: LazyLock<Vec<Kind>> =
+    LazyLock::new(|| SAMPLES.iter().map(Kind::of).collect());
+
+/// The kind of this name.
+pub(crate) fn named(name: &str) -> &'static Kind {
+    ALL.iter().find(|kind| kind.layout == name).unwrap()
+}
 
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_767_261_600 + second).unwrap()
@@ -64,6 +39,10 @@ pub(crate) fn token() -> String {
 }
 
 impl Kind {
+    fn of(sample: &'static FormatSample) -> Kind {
+        Kind { layout: sample.format, id: sample.id, sample }
+    }
+
     pub(crate) fn layout(&self) -> &'static dyn SessionFormat {
         format::find(self.layout).unwrap()
     }
@@ -73,7 +52,7 @@ impl Kind {
     }
 
     pub(crate) fn create_as(&self, store: &Arc<dyn Store>, id: &str) -> Result<(), SessionError> {
-        let fields = JsonTree::parse(self.fields).unwrap();
+        let fields = JsonTree::parse(self.sample.fields).unwrap();
         let new = NewSession { fields, ..NewSession::with_id(id) };
         self.layout().editable().create(store, &new, at(0))?.release()
     }
@@ -108,7 +87,7 @@ impl Kind {
 
     /// The turn that says this.
     pub(crate) fn turn_of(&self, words: &str) -> String {
-        self.turn.replace("WORDS", words)
+        self.sample.turn(words)
     }
 
     /// What the session at a place says, line by line.

@@ -17,15 +17,7 @@ pub(crate) fn path(text: &str) -> FilePath {
 
 /// The log of a session, to which other programs append, too.
 pub(crate) fn log(kind: &Kind) -> FilePath {
-    path(match kind.layout {
-        "game" => "sessions/active/session-one/turns/turns-0001-current.jsonl",
-        "campaign" => "campaigns/camp_0001/turn_log.jsonl",
-        "codelia" => "sessions/messages/one.jsonl",
-        "linggen" => "projects/-srv-site/sessions/sess-1/messages.jsonl",
-        "thread" => "threads/support-7/thread.jsonl",
-        "chatlog" => "chats/tale.journal.jsonl",
-        other => panic!("what is {other}?"),
-    })
+    path(kind.sample.log)
 }
 
 /// Somebody says something, and dies.

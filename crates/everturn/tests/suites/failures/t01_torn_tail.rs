@@ -18,7 +18,7 @@ use crate::failures::support::{
 
 #[test]
 fn t01_a_torn_last_line_takes_nothing_else_away_in_every_layout() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let (before, file) = (played(kind, 2), log(kind));
         let (short, long) = (bytes(&before, &file), bytes(&played(kind, 3), &file));
         let last = long.strip_prefix(&short[..]).unwrap();

@@ -22,7 +22,7 @@ fn spoil(line: &mut [u8], how: usize) {
 fn t02_bad_lines_in_the_middle_hide_nothing_in_every_layout() {
     const TURNS: usize = 7;
     let sets: &[&[usize]] = &[&[2], &[4], &[6], &[2, 3], &[2, 5], &[3, 4, 5], &[2, 3, 4, 5, 6]];
-    for kind in ALL {
+    for kind in ALL.iter() {
         let (disk, file) = (played(kind, TURNS), log(kind));
         let good = bytes(&disk, &file);
         let starts = starts(&good);

@@ -10,7 +10,7 @@ use crate::failures::support::{at_byte, bytes, checked, log, played, read, start
 
 #[test]
 fn t03_glued_records_are_both_there_in_their_order_in_every_layout() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let (disk, file) = (played(kind, 4), log(kind));
         let good = bytes(&disk, &file);
         let (expect, _) = read(kind, &open(&disk).unwrap());

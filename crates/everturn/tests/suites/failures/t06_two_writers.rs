@@ -79,7 +79,7 @@ fn said(kind: &Kind, store: &Arc<dyn Store>) -> Vec<String> {
 #[test]
 fn t06_two_processes_at_one_session_lose_nothing_and_one_may_be_killed() {
     let appends = std::env::var("EVERTURN_APPENDS").map_or(APPENDS, |text| text.parse().unwrap());
-    for kind in ALL {
+    for kind in ALL.iter() {
         let dir = tempfile::tempdir().unwrap();
         kind.create(&real(dir.path())).unwrap();
         let each = appends / 2;
@@ -121,7 +121,7 @@ fn t06_two_processes_at_one_session_lose_nothing_and_one_may_be_killed() {
 
 #[test]
 fn t06_a_second_writer_is_told_who_the_first_one_is() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let disk = SimDisk::new();
         let (living, dying) = (open(&disk).unwrap(), disk.process());
         kind.create(&living).unwrap();

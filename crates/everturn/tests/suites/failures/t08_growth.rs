@@ -21,7 +21,7 @@ fn cycle(kind: &Kind, disk: &SimDisk, turn: usize) {
 
 #[test]
 fn t08_two_hundred_resumes_grow_a_session_by_its_new_turns_only() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let disk = SimDisk::new();
         kind.create(&open(&disk).unwrap()).unwrap();
         let mut sizes = vec![size(&disk)];

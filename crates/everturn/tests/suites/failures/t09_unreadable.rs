@@ -38,7 +38,7 @@ fn is_kept(kind: &Kind, disk: &SimDisk, expect: &[usize]) -> Result<(), String> 
 
 #[test]
 fn t09_a_read_that_fails_never_leads_to_a_write_over_what_is_there() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let whole = session(kind);
         let mut refused = 0;
         for code in [EIO, EACCES, ENOENT] {
@@ -85,7 +85,7 @@ fn t09_a_read_that_fails_never_leads_to_a_write_over_what_is_there() {
 
 #[test]
 fn t09_a_document_that_cannot_be_parsed_is_never_written_over() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let whole = session(kind);
         let undamaged = whole.fork();
         kind.say(&open(&undamaged).unwrap(), "Turn 4.").unwrap();

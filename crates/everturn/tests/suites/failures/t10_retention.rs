@@ -33,7 +33,7 @@ fn touch(dir: &Path) {
 fn t10_retention_goes_by_what_sessions_say_and_only_when_it_is_applied() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    for kind in ALL {
+    for kind in ALL.iter() {
         kind.create(&store).unwrap();
         kind.say(&store, "Turn 1.").unwrap();
     }
@@ -56,7 +56,7 @@ fn t10_retention_goes_by_what_sessions_say_and_only_when_it_is_applied() {
         "files are old, sessions not"
     );
     // Resuming and listing delete nothing.
-    for kind in ALL {
+    for kind in ALL.iter() {
         let place = kind.place(&store).unwrap();
         kind.layout().editable().edit(&store, &place).unwrap().release().unwrap();
         kind.layout().list(&store).unwrap();
@@ -68,7 +68,7 @@ fn t10_retention_goes_by_what_sessions_say_and_only_when_it_is_applied() {
     assert_eq!(ids(&all()), ids(&found), "a plan changes nothing");
     apply_plan(&store, &old, late, |_| {}).unwrap();
     assert_eq!(ids(&all()), []);
-    for kind in ALL {
+    for kind in ALL.iter() {
         let trashed = kind.layout().movable().list_trash(&store).unwrap();
         let mine: Vec<_> = trashed.iter().filter(|it| it.id == kind.id).collect();
         assert_eq!(mine.len(), 1, "{}", kind.layout);

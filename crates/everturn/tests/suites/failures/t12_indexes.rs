@@ -70,7 +70,7 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn t12_a_damaged_index_keeps_nobody_from_reading_or_going_on() {
     let mut harmed = Vec::new();
-    for kind in ALL {
+    for kind in ALL.iter() {
         let whole = tempfile::tempdir().unwrap();
         build(kind, whole.path());
         let expect = {

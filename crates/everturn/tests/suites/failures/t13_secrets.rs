@@ -22,7 +22,7 @@ fn scrub_and_purge(kind: &Kind, store: &Arc<dyn Store>, place: &SessionRef) {
 
 #[test]
 fn t13_no_byte_of_a_secret_is_left_after_a_scrub_in_every_layout() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let disk = SimDisk::new();
         let store = open(&disk).unwrap();
         kind.create(&store).unwrap();
@@ -48,7 +48,7 @@ fn t13_no_byte_of_a_secret_is_left_after_a_scrub_in_every_layout() {
 
 #[test]
 fn t13_a_secret_in_an_archive_goes_too() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let disk = SimDisk::new();
         let store = open(&disk).unwrap();
         kind.create(&store).unwrap();

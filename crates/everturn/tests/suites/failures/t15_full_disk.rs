@@ -50,7 +50,7 @@ fn verify(kind: &Kind, disk: &SimDisk, done: usize) -> Result<(), String> {
 
 #[test]
 fn t15_a_full_disk_at_any_write_loses_no_turn_that_was_acknowledged() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let name = format!("t15 {}", kind.layout);
         let least = 10;
         fail_everywhere(
@@ -66,7 +66,7 @@ fn t15_a_full_disk_at_any_write_loses_no_turn_that_was_acknowledged() {
 
 #[test]
 fn t15_a_power_cut_at_any_write_loses_no_turn_that_was_acknowledged() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let name = format!("t15 {}", kind.layout);
         crash_everywhere(
             &name,
@@ -81,7 +81,7 @@ fn t15_a_power_cut_at_any_write_loses_no_turn_that_was_acknowledged() {
 #[test]
 fn t15_a_document_of_no_length_is_noticed_and_healed() {
     let mut healed = Vec::new();
-    for kind in ALL {
+    for kind in ALL.iter() {
         let whole = SimDisk::new();
         let store = open(&whole).unwrap();
         kind.create(&store).unwrap();

@@ -22,7 +22,7 @@ fn marks_line_ends_padding_and_open_ends_are_no_loss_in_every_layout() {
         ("no newline at the end", |good| good[..good.len() - 1].to_vec()),
         ("blank lines", |good| String::from_utf8_lossy(good).replace('\n', "\n\n").into_bytes()),
     ];
-    for kind in ALL {
+    for kind in ALL.iter() {
         let (whole, file) = (played(kind, 3), log(kind));
         let good = bytes(&whole, &file);
         let expect = read(kind, &open(&whole).unwrap()).0;
@@ -62,7 +62,7 @@ fn marks_line_ends_padding_and_open_ends_are_no_loss_of_other_programs() {
 
 #[test]
 fn a_clock_that_goes_backwards_changes_no_order() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let disk = SimDisk::new();
         let store = open(&disk).unwrap();
         kind.create(&store).unwrap();
@@ -127,7 +127,7 @@ fn a_message_of_numbered_characters_is_read() {
 #[test]
 fn a_disk_that_is_full_while_a_session_is_archived_leaves_it_as_it_was() {
     let mut tried = Vec::new();
-    for kind in ALL {
+    for kind in ALL.iter() {
         let whole = SimDisk::new();
         let store = open(&whole).unwrap();
         kind.create(&store).unwrap();

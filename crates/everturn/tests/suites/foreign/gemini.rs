@@ -198,6 +198,6 @@ fn helpers_are_told_apart_and_directories_are_the_project() {
     let store = store(&[(FILE, &lines(&[first, user("m1", "One.")]))]);
     let layout = layout("gemini-cli");
     let place = only(layout, &store);
-    assert_eq!(layout.summary(&store, &place).unwrap().status, "helper");
+    assert_eq!(layout.summary(&store, &place).unwrap().status.as_str(), "helper");
     assert_eq!(layout.project(&store, &place).unwrap().as_deref(), Some("/srv/app"));
 }

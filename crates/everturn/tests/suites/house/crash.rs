@@ -15,7 +15,7 @@ use jiff::ToSpan;
 
 use crate::common::capabilities::KnownCapabilities;
 use crate::house::crashes::{crash_everywhere, fail_everywhere};
-use crate::house::kinds::{ALL, Kind, at, holding, open, token};
+use crate::house::kinds::{ALL, Kind, at, holding, named, open, token};
 
 type Op = fn(&Kind, &Arc<dyn Store>) -> Result<(), SessionError>;
 
@@ -145,32 +145,37 @@ fn suite(kind: &Kind, least: u64) {
 
 #[test]
 fn games_are_kept_in_order_whatever_cuts_it_off() {
-    suite(&ALL[0], 100);
+    suite(named("game"), 100);
 }
 
 #[test]
 fn campaigns_are_kept_in_order_whatever_cuts_it_off() {
-    suite(&ALL[1], 100);
+    suite(named("campaign"), 100);
 }
 
 #[test]
 fn sessions_of_codelia_are_kept_in_order_whatever_cuts_it_off() {
-    suite(&ALL[2], 100);
+    suite(named("codelia"), 100);
 }
 
 #[test]
 fn sessions_of_linggen_are_kept_in_order_whatever_cuts_it_off() {
-    suite(&ALL[3], 100);
+    suite(named("linggen"), 100);
+}
+
+#[test]
+fn threads_are_kept_in_order_whatever_cuts_it_off() {
+    suite(named("thread"), 100);
 }
 
 #[test]
 fn chat_logs_are_kept_in_order_whatever_cuts_it_off() {
-    suite(&ALL[4], 100);
+    suite(named("chatlog"), 100);
 }
 
 #[test]
 fn a_full_disk_leaves_a_session_as_it_was_or_as_it_was_to_be() {
-    for kind in ALL {
+    for kind in ALL.iter() {
         let states = states(kind);
         let name = format!("{} on a full disk", kind.layout);
         fail_everywhere(

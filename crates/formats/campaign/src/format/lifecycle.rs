@@ -27,7 +27,7 @@ impl FormatLifecycle for CampaignFormat {
         &self,
         store: &Arc<dyn Store>,
         from: &SessionRef,
-        stage: Transition,
+        transition: Transition,
         now: Timestamp,
         progress: &mut dyn FnMut(PackProgress),
     ) -> Result<TransitionOutcome, SessionError> {
@@ -39,7 +39,7 @@ impl FormatLifecycle for CampaignFormat {
             deferred_error: None,
         };
         let how = ArchiveOptions::default();
-        let status = match stage {
+        let status = match transition {
             Transition::Pause => CampaignStatus::Paused,
             Transition::Resume => CampaignStatus::Active,
             Transition::Complete => CampaignStatus::Completed,

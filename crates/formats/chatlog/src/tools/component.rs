@@ -318,7 +318,7 @@ impl Component {
         let list = match before.kind() {
             ValueKind::Array => before.clone(),
             ValueKind::Null if self.kind == ComponentKind::List => self.default.clone(),
-            _ => return Err("only lists have elements".to_owned()),
+            _ => return Err("elements can be added to list components only".to_owned()),
         };
         let elements = list.children();
         let mut texts: Vec<String> =

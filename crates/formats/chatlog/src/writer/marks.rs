@@ -159,7 +159,7 @@ impl ChatWriter {
         } else {
             let kinds = MARKERS.join(", ");
             return Err(ChatError::input(format!(
-                "a mark must be a bookmark, {kinds}, not {kind:?}"
+                "a mark in a chat log must be one of bookmark, {kinds}, not {kind:?}"
             )));
         };
         let value =

@@ -47,7 +47,7 @@ fn a_live_database_is_read_with_its_log() {
     assert_eq!((shown.title.as_str(), shown.turns), ("I will look.", Some(2)));
     let helper = summary(format, &store, "ses_e123a0");
     assert_eq!(helper.parent.as_deref(), Some("ses_e123f794effe4yK12sn5VsNFQb"));
-    assert_eq!(helper.status, "helper");
+    assert_eq!(helper.status.as_str(), "helper");
     drop(connection);
 }
 

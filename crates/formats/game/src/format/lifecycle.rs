@@ -102,7 +102,7 @@ impl FormatLifecycle for GameFormat {
         &self,
         store: &Arc<dyn Store>,
         from: &SessionRef,
-        stage: Transition,
+        transition: Transition,
         now: Timestamp,
         progress: &mut dyn FnMut(PackProgress),
     ) -> Result<TransitionOutcome, SessionError> {
@@ -113,7 +113,7 @@ impl FormatLifecycle for GameFormat {
             deferred_error: None,
         };
         let how = ArchiveOptions::default();
-        Ok(match stage {
+        Ok(match transition {
             Transition::Pause => {
                 pause(store, &id, now)?;
                 simple(GameStatus::Paused)

@@ -189,7 +189,7 @@ impl GameWriter {
             self.session.invalidate_files();
         } else {
             self.meta = before;
-            // They may contain a snapshot that does not exist.
+            // They may name a snapshot that does not exist.
             self.indexes = None;
         }
         done

@@ -97,11 +97,11 @@ impl FormatLifecycle for LinggenFormat {
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
-        stage: Transition,
+        transition: Transition,
         now: Timestamp,
         _: &mut dyn FnMut(PackProgress),
     ) -> Result<TransitionOutcome, SessionError> {
-        match stage {
+        match transition {
             Transition::Trash => Ok(trash(store, place, now)?),
             other => Err(other.unsupported(NAME)),
         }

@@ -33,12 +33,12 @@ impl FormatLifecycle for ThreadFormat {
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
-        stage: Transition,
+        transition: Transition,
         now: Timestamp,
         _: &mut dyn FnMut(PackProgress),
     ) -> Result<TransitionOutcome, SessionError> {
-        if stage != Transition::Trash {
-            return Err(stage.unsupported(NAME));
+        if transition != Transition::Trash {
+            return Err(transition.unsupported(NAME));
         }
         let name = allocate(store, &SessionId::parse(&place.id)?, now).map_err(trash_error)?;
         let writer = store.lock(&[place.path.clone(), name.trash_path()?])?;

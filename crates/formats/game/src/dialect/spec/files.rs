@@ -48,8 +48,8 @@ pub(super) fn turn_files(
     Ok(steps)
 }
 
-/// Returns the steps that make the state of a session which another program has written the base of what follows: its
-/// own snapshots have no checksums, and its changes need not start its scenes.
+/// Returns the steps that adopt the state of a session of another program as the start of its further turns: its own
+/// snapshots have no checksums, and its changes need not start its scenes.
 fn adopt(
     session: &Session,
     base: &GameState,
