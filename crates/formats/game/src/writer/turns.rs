@@ -7,7 +7,7 @@ use super::{GameWriter, TurnOutcome};
 use crate::changes::{ChangeRecord, touches};
 use crate::error::GameError;
 use crate::paths::{LogKind, scene_file};
-use crate::portable::{is_special, rewrite};
+use crate::portable::is_special;
 use crate::scenes::scene_id_of;
 use crate::state::Scope;
 use crate::turn::{Event, TurnInput, TurnLineParts};
@@ -245,7 +245,7 @@ impl GameWriter {
 
     /// Applies all changes to the state, or none. Returns the scenes that were left, in their final form.
     fn apply(&mut self, changes: &mut [ChangeRecord]) -> Result<Vec<JsonTree>, GameError> {
-        let portable = self.session.rules().keeps_metadata();
+        let rules = self.session.rules();
         let mut number = 1;
         let mut left = Vec::new();
         for at in 0..changes.len() {
@@ -264,8 +264,8 @@ impl GameWriter {
                 left.push(scene);
             }
             number += change.group.deltas.len();
-            if let Some(after) = self.state.get(scope).filter(|_| portable) {
-                rewrite(&mut change.group, &special, after);
+            if let Some(after) = self.state.get(scope) {
+                rules.rewrite_group(&mut change.group, &special, after);
             }
         }
         Ok(left)
