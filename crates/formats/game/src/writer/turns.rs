@@ -67,8 +67,17 @@ impl GameWriter {
         input: &TurnInput,
         now: Timestamp,
     ) -> Result<TurnOutcome, GameError> {
-        let draft = self.draft(source, input, now)?;
-        self.append_draft(input, draft, now)
+        let mut draft = self.draft(source, input, now)?;
+        let mut deferred = None;
+        if self.overdue.is_some() {
+            // The snapshot shows the state before the turn. A turn that is refused does not get here.
+            self.revert_changes(&draft.changes)?;
+            deferred = self.take_overdue_snapshot(now).err();
+            draft = self.draft(source, input, now)?;
+        }
+        let mut outcome = self.append_draft(input, draft, now)?;
+        outcome.deferred_error = outcome.deferred_error.or(deferred);
+        Ok(outcome)
     }
 
     /// Stores the turn that leads to edited state files, in one commit with the states and the edited files.
