@@ -90,6 +90,8 @@ pub struct Delta {
     pub created: usize,
     /// The array positions at which elements were added or removed, in ascending order.
     pub positions: Vec<usize>,
+    /// Whether a `pull` without positions removes the first equal element only.
+    pub first_only: bool,
     /// The position of the removed or inserted member among the members of its object.
     pub member: Option<usize>,
     /// Other fields, which are preserved.
@@ -215,6 +217,7 @@ impl Delta {
             previous: None,
             created: 0,
             positions: Vec::new(),
+            first_only: false,
             member: None,
             extra: Vec::new(),
         }

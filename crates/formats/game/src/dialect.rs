@@ -29,6 +29,8 @@ use everturn_store::Step;
 use everturn_value::delta::Delta;
 use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 
+pub(crate) use upstream::IncrementTotals;
+
 /// The dialect of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -149,6 +151,11 @@ pub(crate) trait GameDialect {
     /// Reads the changes of a line of the change log.
     fn read_change(&self, text: &ChangeText<'_>, slice: &TextSlice) -> Result<DeltaGroup, String>;
 
+    /// Returns the results of increments whose lines have only the amount.
+    fn increment_totals(&self, _session: &Session) -> Result<IncrementTotals, GameError> {
+        Ok(IncrementTotals::default())
+    }
+
     /// Fails if a session of this dialect with this state cannot have the change with this number in a turn.
     fn check_delta(
         &self,
@@ -160,6 +167,10 @@ pub(crate) trait GameDialect {
 
     /// Returns a given group of changes as it is applied to `state` and stored.
     fn stored_group(&self, group: &DeltaGroup, state: &GameState) -> DeltaGroup;
+
+    /// Rewrites the changes of a group, which were applied last and led to `after`, so that other programs apply them in
+    /// the same way. `special` are those that [`portable::is_special`](super::portable::is_special) has named before.
+    fn rewrite_group(&self, group: &mut DeltaGroup, special: &[bool], after: &JsonTree);
 
     /// Returns the current scene of a state, or `null`.
     fn scene(&self, state: &GameState) -> JsonTree;

@@ -61,6 +61,33 @@ pub(crate) fn rewrite(group: &mut DeltaGroup, special: &[bool], after: &JsonTree
     group.deltas = deltas.into_iter().map(|delta| plain(scope, delta)).collect();
 }
 
+/// As [`rewrite`], for the operations of the upstream program: its `remove` takes the first equal text or number, its
+/// `delete` removes elements of arrays, and it adds the result of an increment once more.
+pub(crate) fn rewrite_upstream(group: &mut DeltaGroup, special: &[bool], after: &JsonTree) {
+    let scope = group.scope;
+    let is_special = |delta: &Delta, special: bool| match delta.op {
+        DeltaOp::Delete => false,
+        DeltaOp::Pull => special || delta.positions.len() > 1,
+        DeltaOp::Set | DeltaOp::Push | DeltaOp::Increment => special,
+    };
+    let special: Vec<bool> = group
+        .deltas
+        .iter()
+        .zip(special)
+        .map(|(delta, special)| is_special(delta, *special))
+        .collect();
+    let mut deltas = std::mem::take(&mut group.deltas);
+    if special.iter().any(|is| *is) {
+        deltas = replace_special(scope, deltas, &special, after);
+    }
+    for delta in deltas.iter_mut().filter(|delta| delta.op == DeltaOp::Increment) {
+        if let Some(total) = delta.total().and_then(|sum| JsonTree::parse(sum).ok()) {
+            (delta.op, delta.value) = (DeltaOp::Set, Some(total));
+        }
+    }
+    group.deltas = deltas;
+}
+
 /// Returns a change with existing parents, an exact sum, and a path with dots.
 fn plain(scope: Scope, mut delta: Delta) -> Delta {
     let is_root = delta.path.segments().is_empty();

@@ -2,10 +2,10 @@
 
 mod rows;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::changes::{ChangeLine, ChangeRecord};
-use super::dialect::{Dialect, GameDialect};
+use super::dialect::{Dialect, GameDialect, IncrementTotals};
 use super::error::GameError;
 use super::files::{GameFiles, list_dir};
 use super::last_turn::last_turn;
@@ -57,6 +57,8 @@ pub struct Session {
     pub(crate) turn: u64,
     /// The cached directory listings.
     files: Mutex<Option<Arc<GameFiles>>>,
+    /// The results of increments that are stored as amounts, once they are known.
+    totals: OnceLock<Arc<IncrementTotals>>,
     /// Findings from opening the session.
     pub(crate) findings: Vec<Finding>,
 }
@@ -131,6 +133,7 @@ impl Session {
             meta: meta.ok(),
             turn: 0,
             files: Mutex::new(None),
+            totals: OnceLock::new(),
             findings,
         };
         session.dialect = Dialect::detect(&session)?;
@@ -160,6 +163,7 @@ impl Session {
             meta,
             turn,
             files: Mutex::new(None),
+            totals: OnceLock::new(),
             findings,
         }
     }
@@ -290,6 +294,7 @@ impl Session {
                         (Some((Arc::new(file), rows)), ChangeLine::parse as fn(&_) -> _);
                     let (dialect, superseded, findings) =
                         (self.dialect, SupersededLines::default(), Vec::new());
+                    let totals = None;
                     return Ok(LogRows {
                         store,
                         files,
@@ -298,6 +303,7 @@ impl Session {
                         parse,
                         dialect,
                         superseded,
+                        totals,
                         findings,
                     });
                 }
@@ -412,7 +418,17 @@ impl Session {
         let (wanted, files) = (first..last.saturating_add(1), files.into_iter());
         let (dialect, findings) = (self.dialect, Vec::new());
         let (rows, superseded) = (None, SupersededLines::default());
-        Ok(LogRows { store, files, rows, wanted, parse, dialect, superseded, findings })
+        let totals = (log == LogKind::Deltas).then(|| self.increment_totals()).transpose()?;
+        Ok(LogRows { store, files, rows, wanted, parse, dialect, superseded, totals, findings })
+    }
+
+    /// Returns the results of increments that are stored as amounts.
+    pub(crate) fn increment_totals(&self) -> Result<Arc<IncrementTotals>, GameError> {
+        if let Some(totals) = self.totals.get() {
+            return Ok(Arc::clone(totals));
+        }
+        let totals = Arc::new(self.rules().increment_totals(self)?);
+        Ok(Arc::clone(self.totals.get_or_init(|| totals)))
     }
 
     /// Returns the changes of a range of turns from existing files only.

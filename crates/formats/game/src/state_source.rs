@@ -242,7 +242,8 @@ fn shows_result(delta: &Delta, value: Option<JsonTree>) -> bool {
             last.and_then(|last| list.value_at(&[last.to_string()])).is_some_and(|last| same(&last))
         }),
         DeltaOp::Pull => value.is_some_and(|list| {
-            list.kind() == ValueKind::Array && !list.children().iter().any(|(_, one)| same(one))
+            let others = || list.children().iter().any(|(_, one)| same(one));
+            list.kind() == ValueKind::Array && (delta.first_only || !others())
         }),
         DeltaOp::Increment => match delta.total() {
             Some(total) => value.is_some_and(|value| value.to_line() == total),

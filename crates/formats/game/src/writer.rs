@@ -77,6 +77,8 @@ pub struct GameWriter {
     /// The indexes up to the last turn, loaded on demand.
     indexes: Option<Indexes>,
     findings: Vec<Finding>,
+    /// Why a snapshot of the last turn is overdue: the process died before it, or the disk failed.
+    overdue: Option<SnapshotReason>,
     /// Whether something was stored since the session was opened.
     has_stored: Cell<bool>,
 }
@@ -185,10 +187,13 @@ impl GameWriter {
             session,
             indexes: None,
             findings: moment.findings,
+            overdue: None,
             has_stored: Cell::new(false),
         };
         if is_torn {
             game.restore_lost_line()?;
+        } else if !is_foreign && edited.is_empty() {
+            game.overdue = game.overdue_snapshot(last.as_ref());
         }
         Ok(game)
     }

@@ -12,9 +12,9 @@ mod talk;
 mod things;
 mod travel;
 
-use super::grammar::{Slots, Tongue, capitalized};
-use super::intent::{Intent, ParsedInput, is_foreign, understand};
-use super::resolve::{Match, Scope, Target, find, noun_of};
+use super::grammar::{Slots, Tongue};
+use super::intent::{Intent, ParsedInput, is_foreign, understand, words};
+use super::resolve::{Match, Scope, Target, find, is_same_word, noun_of};
 use super::story::{StoryTurn, quotable, short};
 use super::{genesis, lexicon::LanguagePack};
 use crate::dialog::DialogType;
@@ -244,12 +244,29 @@ fn ask_which(turn: &mut StoryTurn<'_>, targets: &[Target]) {
     turn.status("which", format!("{text}?"));
 }
 
-/// Says that what was named is not here, and what is.
+/// Says that what was named is not here, and what is; or that it belongs to the place, and is of no use.
 fn not_here(turn: &mut StoryTurn<'_>, said: &[String]) {
     turn.kind = DialogType::ActionPrompt;
+    if let Some(word) = said.last().filter(|word| is_mentioned(turn, word)) {
+        let slots = Slots::new().text("w", turn.pack.tongue.as_noun(word));
+        if !turn.tell_optional("mentioned", &slots) {
+            turn.status("found_label", turn.pack.label("nothing"));
+        }
+        return;
+    }
     let name = quotable(&said.join(" ")).map_or_else(|| "…".to_owned(), |name| short(&name));
-    turn.status("missing", capitalized(&name));
+    turn.status("missing", turn.pack.tongue.as_noun(&name));
     listing::list(turn);
+}
+
+/// Returns whether the descriptions of the place mention a word.
+fn is_mentioned(turn: &StoryTurn<'_>, word: &str) -> bool {
+    let kind = turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
+    let Some(kind) = kind.filter(|_| word.chars().count() > 3) else { return false };
+    let details = kind.scenery.iter().map(|thing| &thing.detail);
+    let mut texts = kind.sights.iter().chain(&kind.senses).chain(details);
+    let tongue = turn.pack.tongue;
+    texts.any(|text| words(text).iter().any(|known| is_same_word(tongue, word, known)))
 }
 
 /// Finds one target, or answers that there is none or more than one.

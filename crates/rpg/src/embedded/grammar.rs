@@ -8,6 +8,14 @@ pub(super) enum Tongue {
 }
 
 impl Tongue {
+    /// Returns words of the player, which are in lower case, as they are quoted: German nouns have a capital.
+    pub(super) fn as_noun(self, words: &str) -> String {
+        match self {
+            Tongue::English => words.to_owned(),
+            Tongue::German => capitalized(words),
+        }
+    }
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Tongue::English => "en",

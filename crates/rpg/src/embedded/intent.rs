@@ -139,10 +139,21 @@ impl ParsedInput {
 const CHARACTERS: usize = 600;
 const WORDS: usize = 60;
 
+/// Question words that are written together with "is".
+const CONTRACTIONS: &[(&str, &str)] =
+    &[("what's", "what is"), ("who's", "who is"), ("where's", "where is"), ("how's", "how is")];
+
+/// Returns a text in which "what's" is "what is", so that each question needs one pattern.
+fn expand_contractions(text: &str) -> String {
+    let expand = |text: String, (short, long): &(&str, &str)| text.replace(short, long);
+    CONTRACTIONS.iter().fold(text.to_owned(), expand)
+}
+
 /// Returns the words of a text in lower case, without punctuation.
 pub(super) fn words(text: &str) -> Vec<String> {
     let start: String = text.chars().take(CHARACTERS).collect();
     let lower = start.to_lowercase().replace('\u{2019}', "'");
+    let lower = expand_contractions(&lower);
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '-' | '?');
     let parts = lower.split(|c: char| !is_part(c));
     let parts = parts.map(|word| {

@@ -55,6 +55,8 @@ pub(super) struct WordLists {
     pub(super) fillers: Vec<String>,
     pub(super) separators: Vec<String>,
     pub(super) pronouns: Vec<String>,
+    /// Pronouns that never mean a thing.
+    pub(super) personal: Vec<String>,
     pub(super) all: Vec<String>,
     pub(super) own: Vec<String>,
     /// The words for each of the eight directions.
@@ -218,6 +220,7 @@ impl LanguagePack {
                 "fillers" => words.fillers = plain(),
                 "separators" => words.separators = plain(),
                 "pronouns" => words.pronouns = plain(),
+                "personal" => words.personal = plain(),
                 "all" => words.all = plain(),
                 "self" => words.own = plain(),
                 "directions" => {

@@ -168,7 +168,8 @@ fn rank(candidate: &Candidate) -> usize {
 pub(super) fn find(turn: &StoryTurn<'_>, said: &[String], scope: Scope) -> Match {
     let is_pronoun = |word: &String| turn.pack.words.pronouns.contains(word);
     if !said.is_empty() && said.iter().all(is_pronoun) {
-        return find_pronoun(turn, scope);
+        let is_personal = said.iter().all(|word| turn.pack.words.personal.contains(word));
+        return find_pronoun(turn, scope, is_personal);
     }
     let tongue = turn.pack.tongue;
     let mut best: Vec<(usize, Candidate)> = Vec::new();
@@ -212,8 +213,9 @@ pub(super) fn find(turn: &StoryTurn<'_>, said: &[String], scope: Scope) -> Match
     }
 }
 
-/// Finds what "it" or "her" refers to: what was mentioned last, or the only thing of its kind.
-fn find_pronoun(turn: &StoryTurn<'_>, scope: Scope) -> Match {
+/// Finds what "it" or "her" refers to: what was mentioned last, or the only thing of its kind. A personal pronoun never
+/// means an item.
+fn find_pronoun(turn: &StoryTurn<'_>, scope: Scope, is_personal: bool) -> Match {
     let mut known = Vec::new();
     for candidate in candidates(turn) {
         let is_last = match &candidate.target {
@@ -225,7 +227,11 @@ fn find_pronoun(turn: &StoryTurn<'_>, scope: Scope) -> Match {
             candidate.target,
             Target::Scenery(..) | Target::Exit(_) | Target::Place | Target::Myself
         );
-        if scope.has(&candidate.target, candidate.is_carried) && is_being {
+        let is_item = matches!(candidate.target, Target::Item(_));
+        if scope.has(&candidate.target, candidate.is_carried)
+            && is_being
+            && !(is_personal && is_item)
+        {
             known.push((is_last, candidate.target));
         }
     }

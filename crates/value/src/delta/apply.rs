@@ -60,6 +60,7 @@ impl Delta {
             value: self.value.clone(),
             previous: self.previous.as_ref(),
             positions: &self.positions,
+            first_only: self.first_only,
             member: self.member,
         };
         doing.apply_to(state).map_err(|error| error.with_notation(self.path.notation()))
@@ -79,6 +80,8 @@ pub struct DeltaApplication<'d, S> {
     pub previous: Option<&'d JsonTree>,
     /// The recorded array positions.
     pub positions: &'d [usize],
+    /// Whether a `pull` removes the first equal element only.
+    pub first_only: bool,
     /// The recorded member position.
     pub member: Option<usize>,
 }
@@ -274,7 +277,9 @@ impl<S: AsRef<str>> DeltaApplication<'_, S> {
                     && node.canonical() == *wanted.get_or_init(|| value.0.canonical())
         };
         let positions: ArrayPositions = if self.positions.is_empty() {
-            (0..).zip(elements.iter()).filter(|(_, node)| is_it(node)).map(|(at, _)| at).collect()
+            let most = if self.first_only { 1 } else { usize::MAX };
+            let equal = (0..).zip(elements.iter()).filter(|(_, node)| is_it(node));
+            equal.map(|(at, _)| at).take(most).collect()
         } else {
             self.positions.into()
         };

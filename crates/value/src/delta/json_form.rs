@@ -110,6 +110,7 @@ impl DeltaText<'_> {
             previous: self.previous.map(|raw| shared_tree(slice, raw)),
             created: self.created,
             positions: self.positions.clone(),
+            first_only: false,
             member: self.position,
             extra: self
                 .extra

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use everturn::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
-use everturn::game::GameError;
+use everturn::game::{GameError, GameWriter};
 use everturn::store::{Store, StoreError};
 
-use super::cases::{self, Case, data, last_turn, model, read_all, visible};
-use super::support::{Files, on_disk};
+use super::cases::{self, Case, NAME, data, last_turn, model, read_all, visible};
+use super::support::{Files, at, checked, game, id, on_disk, turn};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -80,6 +80,42 @@ fn run(cases: &[Case]) {
     }
     println!("fault suite: {tried} failures of the disk");
     assert!(tried > 200, "only {tried}");
+}
+
+#[test]
+fn a_snapshot_that_a_crash_has_prevented_is_taken_by_the_next_writer() {
+    let base = SimDisk::new();
+    let store: Arc<dyn Store> = Arc::new(on_disk(&base).unwrap());
+    let mut writer = game(&store, NAME);
+    for number in 1..100 {
+        writer.append(&turn(number), at(1)).unwrap();
+    }
+    writer.release().unwrap();
+    drop(store);
+    let mut late = 0;
+    for point in 0.. {
+        let disk = base.fork();
+        let store: Arc<dyn Store> = Arc::new(on_disk(&disk).unwrap());
+        let fault = Fault { at: disk.changes() + point, kind: FaultKind::Crash, lasting: false };
+        disk.inject(fault);
+        let stored = GameWriter::open(Arc::clone(&store), &id(NAME))
+            .and_then(|mut writer| writer.append(&turn(100), at(2)));
+        let crashed = disk.crashed();
+        drop((store, stored));
+        disk.power_cut(Survival { data: DataSurvival::Kept, names: NameSurvival::Kept });
+        let store: Arc<dyn Store> = Arc::new(on_disk(&disk).unwrap());
+        let mut writer = GameWriter::open(Arc::clone(&store), &id(NAME)).unwrap();
+        late += u32::from(writer.turn() == 100);
+        for number in writer.turn() + 1..103 {
+            writer.append(&turn(number), at(3)).unwrap();
+        }
+        writer.close(at(4)).unwrap();
+        assert_eq!(checked(&store, NAME), [], "crash at change {point}");
+        if !crashed {
+            break;
+        }
+    }
+    assert!(late > 2, "no crash was between the turn and its snapshot");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod scanner;
 use std::ops::Range;
 
 use super::ChangeRecord;
+use crate::dialect::IncrementTotals;
 use crate::session::HasTurn;
 use crate::state::{GameState, Scope};
 use everturn_value::delta::{ArrayPositions, DeltaApplication, DeltaError, DeltaOp, InverseData};
@@ -135,6 +136,7 @@ impl DeltaSpan {
             value: self.value.as_ref().map(part),
             previous: previous.as_ref(),
             positions: &self.positions,
+            first_only: false,
             member: self.member,
         };
         doing.apply_to(tree).map_err(DeltaError::with_dotted_paths)
@@ -144,6 +146,12 @@ impl DeltaSpan {
 impl HasTurn for ChangeLine {
     fn turn_number(&self) -> u64 {
         self.turn
+    }
+
+    fn resolve(&mut self, totals: &IncrementTotals) {
+        if let LineContent::Full(change) = &mut self.content {
+            totals.resolve(change);
+        }
     }
 }
 

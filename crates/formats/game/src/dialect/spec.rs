@@ -11,6 +11,7 @@ use crate::changes::{ChangeRecord, ChangeText, DeltaGroup};
 use crate::error::GameError;
 use crate::meta::{GameMeta, with_first};
 use crate::paths::{LogFile, LogKind, SnapshotFile, scene_name, scene_path, short};
+use crate::portable;
 use crate::scenes::scene_id_of;
 use crate::session::Session;
 use crate::state::{GameState, STAMP, Scope, unstamped};
@@ -122,6 +123,10 @@ impl GameDialect for SpecDialect {
             )));
         }
         Ok(())
+    }
+
+    fn rewrite_group(&self, group: &mut DeltaGroup, special: &[bool], after: &JsonTree) {
+        portable::rewrite(group, special, after);
     }
 
     /// The time at which a file was written is not part of the state, and a whole state without the ID of its session

@@ -1,6 +1,7 @@
 //! The dialect of the upstream program: `UpstreamDialect`.
 
 mod files;
+mod increments;
 mod lines;
 
 use jiff::Timestamp;
@@ -11,6 +12,7 @@ use crate::changes::{ChangeRecord, ChangeText, DeltaGroup, touches};
 use crate::error::GameError;
 use crate::meta::GameMeta;
 use crate::paths::{LogFile, LogKind, SnapshotFile};
+use crate::portable;
 use crate::session::Session;
 use crate::state::{GameState, Scope};
 use crate::turn::{TurnInput, TurnLineParts, TurnRecord};
@@ -20,6 +22,8 @@ use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_store::Step;
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
+
+pub(crate) use increments::IncrementTotals;
 
 /// The member of the world that is the scene.
 const SCENE: &str = "currentScene";
@@ -87,6 +91,14 @@ impl GameDialect for UpstreamDialect {
 
     fn read_change(&self, text: &ChangeText<'_>, slice: &TextSlice) -> Result<DeltaGroup, String> {
         lines::read_change(text, slice)
+    }
+
+    fn increment_totals(&self, session: &Session) -> Result<IncrementTotals, GameError> {
+        IncrementTotals::of(session)
+    }
+
+    fn rewrite_group(&self, group: &mut DeltaGroup, special: &[bool], after: &JsonTree) {
+        portable::rewrite_upstream(group, special, after);
     }
 
     fn check_delta(

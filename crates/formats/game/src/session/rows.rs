@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::changes::ChangeRecord;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, IncrementTotals};
 use crate::error::GameError;
 use crate::log::{LogItem, LogLine, RecordLog};
 use crate::turn::TurnRecord;
@@ -21,6 +21,9 @@ pub(crate) trait HasTurn {
     fn rewrite_key(&self) -> Option<(u64, i64)> {
         None
     }
+
+    /// Replaces the amounts of increments by their results.
+    fn resolve(&mut self, _totals: &IncrementTotals) {}
 }
 
 impl HasTurn for TurnRecord {
@@ -37,6 +40,10 @@ impl HasTurn for ChangeRecord {
     fn turn_number(&self) -> u64 {
         self.turn
     }
+
+    fn resolve(&mut self, totals: &IncrementTotals) {
+        totals.resolve(self);
+    }
 }
 
 /// A row, its file, and its position in the file.
@@ -51,6 +58,8 @@ pub struct LogRows<R> {
     pub(super) parse: fn(&TextSlice) -> Result<R, String>,
     pub(super) dialect: Dialect,
     pub(super) superseded: SupersededLines,
+    /// The results of increments that are stored as amounts.
+    pub(super) totals: Option<Arc<IncrementTotals>>,
     /// The findings so far.
     pub findings: Vec<Finding>,
 }
@@ -92,7 +101,12 @@ impl<R: HasTurn> LogRows<R> {
                 Some(Ok(LogItem::Row(row, line))) if self.wanted.contains(&row.turn_number()) => {
                     let file = Arc::clone(file);
                     match self.last_of(row, line, &file).transpose() {
-                        Some(Ok((row, line))) => return Some(Ok((row, file, line))),
+                        Some(Ok((mut row, line))) => {
+                            if let Some(totals) = &self.totals {
+                                row.resolve(totals);
+                            }
+                            return Some(Ok((row, file, line)));
+                        }
                         Some(Err(error)) => return Some(Err(error)),
                         None => {}
                     }

@@ -90,6 +90,8 @@ impl Survey<'_> {
             unfit: GroupedFinding::default(),
         };
         let mut closed = 0;
+        // A log that cannot be read is reported below.
+        let totals = self.session.increment_totals().ok();
         for (file, path) in &files.deltas {
             self.begin(path);
             let rows = RecordLog::open(&self.session.store, path, 0..u64::MAX, ChangeRecord::parse);
@@ -105,7 +107,10 @@ impl Survey<'_> {
                         break;
                     }
                     Some(LogItem::Finding(finding)) => self.bad_piece(finding),
-                    Some(LogItem::Row(change, line)) => {
+                    Some(LogItem::Row(mut change, line)) => {
+                        if let Some(totals) = &totals {
+                            totals.resolve(&mut change);
+                        }
                         self.facts.checked.records += 1;
                         if is_outside(*file, closed, change.turn) && outside.is_none() {
                             outside = Some((line.clone(), change.turn));

@@ -49,6 +49,7 @@ impl GameWriter {
             game_time: JsonTree::null(),
             indexes: Some(Indexes::new(new.id.as_str())),
             findings: Vec::new(),
+            overdue: None,
             has_stored: Cell::new(false),
         };
         game.take_snapshot(&SnapshotReason::Initial, true, now)?;

@@ -11,7 +11,7 @@ use crate::scenes::END;
 use crate::snapshot::{self, Snapshot, SnapshotFacts, SnapshotHeader, SnapshotReason};
 use crate::state::{GameState, StateTexts};
 use crate::state_files::state_files;
-use crate::turn::Event;
+use crate::turn::{Event, TurnRecord};
 use everturn_json::names::FilePath;
 use everturn_store::{Step, StoreError};
 
@@ -35,7 +35,9 @@ impl GameWriter {
             return Ok(None);
         }
         if let Some(reason) = self.snapshot_due(events, scene_ended) {
-            return self.take_snapshot(&reason, rotated, now).map(Some);
+            let taken = self.take_snapshot(&reason, rotated, now);
+            self.overdue = taken.is_err().then_some(reason);
+            return taken.map(Some);
         }
         if rotated {
             self.write_all(now)?;
@@ -44,6 +46,23 @@ impl GameWriter {
             self.write_states(now)?;
         }
         Ok(None)
+    }
+
+    /// Returns the reason for the snapshot after the last turn, if it was due and was not taken.
+    pub(super) fn overdue_snapshot(&self, last: Option<&TurnRecord>) -> Option<SnapshotReason> {
+        let taken = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
+        if !self.session.rules().defers_states() || taken == Some(self.session.turn) {
+            return None;
+        }
+        self.snapshot_due(&last?.events(), false)
+    }
+
+    /// Takes the snapshot after the last turn that an earlier writer, or an earlier attempt, could not take.
+    pub(super) fn take_overdue_snapshot(&mut self, now: Timestamp) -> Result<(), GameError> {
+        let Some(reason) = self.overdue.clone() else { return Ok(()) };
+        self.take_snapshot(&reason, false, now)?;
+        self.overdue = None;
+        Ok(())
     }
 
     /// Returns the reason for taking a snapshot now, if there is one.

@@ -7,7 +7,7 @@ use super::{GameWriter, TurnOutcome};
 use crate::changes::{ChangeRecord, touches};
 use crate::error::GameError;
 use crate::paths::{LogKind, scene_file};
-use crate::portable::{is_special, rewrite};
+use crate::portable::is_special;
 use crate::scenes::scene_id_of;
 use crate::state::Scope;
 use crate::turn::{Event, TurnInput, TurnLineParts};
@@ -67,8 +67,17 @@ impl GameWriter {
         input: &TurnInput,
         now: Timestamp,
     ) -> Result<TurnOutcome, GameError> {
-        let draft = self.draft(source, input, now)?;
-        self.append_draft(input, draft, now)
+        let mut draft = self.draft(source, input, now)?;
+        let mut deferred = None;
+        if self.overdue.is_some() {
+            // The snapshot shows the state before the turn. A turn that is refused does not get here.
+            self.revert_changes(&draft.changes)?;
+            deferred = self.take_overdue_snapshot(now).err();
+            draft = self.draft(source, input, now)?;
+        }
+        let mut outcome = self.append_draft(input, draft, now)?;
+        outcome.deferred_error = outcome.deferred_error.or(deferred);
+        Ok(outcome)
     }
 
     /// Stores the turn that leads to edited state files, in one commit with the states and the edited files.
@@ -245,7 +254,7 @@ impl GameWriter {
 
     /// Applies all changes to the state, or none. Returns the scenes that were left, in their final form.
     fn apply(&mut self, changes: &mut [ChangeRecord]) -> Result<Vec<JsonTree>, GameError> {
-        let portable = self.session.rules().keeps_metadata();
+        let rules = self.session.rules();
         let mut number = 1;
         let mut left = Vec::new();
         for at in 0..changes.len() {
@@ -264,8 +273,8 @@ impl GameWriter {
                 left.push(scene);
             }
             number += change.group.deltas.len();
-            if let Some(after) = self.state.get(scope).filter(|_| portable) {
-                rewrite(&mut change.group, &special, after);
+            if let Some(after) = self.state.get(scope) {
+                rules.rewrite_group(&mut change.group, &special, after);
             }
         }
         Ok(left)

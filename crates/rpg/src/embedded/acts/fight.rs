@@ -22,7 +22,7 @@ pub(super) fn attack(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     let names_nothing = parsed.object.iter().all(is_pronoun);
     if parsed.object.is_empty() || names_nothing && foes.is_empty() {
         return match foes.as_slice() {
-            [] => simple(turn, "no_foe"),
+            [] => no_foe(turn),
             [foe] => strike(turn, &foe.clone()),
             several => {
                 ask_which(turn, &several.iter().cloned().map(Target::Foe).collect::<Vec<_>>());
@@ -49,9 +49,16 @@ pub(super) fn attack(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
             let slots = Slots::new().noun("o", &noun_of(turn, &target));
             turn.tell("attack_thing", &slots);
         }
-        Match::One(_) => simple(turn, "no_foe"),
+        Match::One(_) => no_foe(turn),
         Match::Several(targets) => ask_which(turn, &targets),
         Match::Nothing => not_here(turn, &parsed.object),
+    }
+}
+
+/// Says that there is nothing to fight.
+fn no_foe(turn: &mut StoryTurn<'_>) {
+    if !turn.tell_optional("no_foe", &Slots::new()) {
+        listing::list(turn);
     }
 }
 

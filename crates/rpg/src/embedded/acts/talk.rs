@@ -263,8 +263,13 @@ fn topic_answer(turn: &mut StoryTurn<'_>, person: &str, topic: &[String], slots:
     if asks_rumour && let Some(entry) = turn.pack.person(person) {
         return about_self(turn, entry);
     }
-    let word = quotable(&topic.join(" ")).map_or_else(|| "…".to_owned(), |word| short(&word));
-    let slots = slots.clone().text("w", super::super::grammar::capitalized(&word));
+    let word = match (quotable(&topic.join(" ")), turn.pack.person(person)) {
+        (Some(word), _) => short(&word),
+        // Nothing is left of the words that can be repeated.
+        (None, Some(entry)) => return about_self(turn, entry),
+        (None, None) => "…".to_owned(),
+    };
+    let slots = slots.clone().text("w", tongue.as_noun(&word));
     answered(turn, "topic_unknown", &slots, topic);
 }
 

@@ -117,8 +117,22 @@ fn carried(turn: &mut StoryTurn<'_>, said: &[String]) -> Option<String> {
     }
 }
 
+/// Drops what was named, or everything.
 pub(super) fn drop_item(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
-    let Some(id) = carried(turn, &parsed.object) else { return };
+    if parsed.object.iter().any(|word| turn.pack.words.all.contains(word)) {
+        let all = turn.carried();
+        if all.is_empty() {
+            turn.status("carry", turn.pack.label("nothing"));
+        }
+        for id in all {
+            put_down(turn, id);
+        }
+    } else if let Some(id) = carried(turn, &parsed.object) {
+        put_down(turn, id);
+    }
+}
+
+fn put_down(turn: &mut StoryTurn<'_>, id: String) {
     turn.takes_time = true;
     turn.world.last_thing.clone_from(&id);
     let here = turn.here.clone();

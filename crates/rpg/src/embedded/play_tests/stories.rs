@@ -1,6 +1,7 @@
 //! Short stories with a known outcome.
 
-use super::super::EmbeddedNarrator;
+use super::super::intent::words;
+use super::super::{EmbeddedNarrator, LanguagePack, Tongue};
 use super::winner::win;
 use super::{GameTable, document};
 use everturn_value::tree::JsonTree;
@@ -112,4 +113,38 @@ fn the_language_follows_the_player_and_others_are_refused_plainly() {
     let text = table.say("please speak English");
     assert!(text.contains("told in English") && text.contains("Ways: "), "{text}");
     assert_eq!(table.world().language, "en");
+}
+
+#[test]
+fn everything_can_be_dropped_and_a_way_that_was_found_can_be_taken() {
+    for (language, inputs) in [
+        (
+            "en",
+            ["search", "take everything", "drop everything", "inventory", "explore", "go there"],
+        ),
+        ("de", ["suche", "nimm alles", "lege alles ab", "inventar", "erkunde", "geh dorthin"]),
+    ] {
+        let mut table = GameTable::new(7, language);
+        table.say("");
+        let before = table.here();
+        let told: Vec<String> = inputs.iter().map(|input| table.say(input)).collect();
+        let held = table.world().items.values().filter(|item| item.at == "Mira").count();
+        assert_eq!(held, 0, "{told:#?}");
+        assert_ne!(table.here(), before, "{told:#?}");
+    }
+}
+
+/// What a description mentions is not said to be absent.
+#[test]
+fn what_a_description_mentions_is_not_denied() {
+    let mut table = GameTable::new(7, "en");
+    table.say("");
+    let place = table.world().places.get(&table.here()).unwrap().kind.clone();
+    let pack = LanguagePack::of(Tongue::English);
+    let sight = pack.place(&place).unwrap().sights[0].clone();
+    let nouns = words(&sight);
+    let word = nouns.iter().max_by_key(|word| word.len()).unwrap();
+    let text = table.say(&format!("take the {word}"));
+    assert!(!text.contains("Not here"), "{text}");
+    assert!(table.say("take the zeppelin").contains("Not here: zeppelin"));
 }

@@ -178,7 +178,7 @@ pub(super) fn read_change(text: &ChangeText<'_>, slice: &TextSlice) -> Result<De
         "remove" => {
             let value = new.clone().or_else(|| previous.clone());
             match value.filter(|value| is_noted || !value.is_null()) {
-                Some(value) => Delta::pull(path, value),
+                Some(value) => Delta { first_only: !is_noted, ..Delta::pull(path, value) },
                 None => Delta::delete(path),
             }
         }
