@@ -62,12 +62,35 @@ pub enum NameError {
         /// The maximum length.
         most: usize,
     },
+    /// The file cannot be looked at. Only this name is affected, not its directory.
+    #[error("the link {name:?} cannot be followed: {reason}")]
+    Unreachable {
+        /// The name.
+        name: String,
+        /// The error of the operating system.
+        reason: String,
+    },
+    /// It is no name for something new.
+    #[error("name {name:?} {reason}")]
+    Unsuitable {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// It is an absolute path.
     #[error("path {path:?} is absolute; expected a path relative to the root")]
     Absolute {
         /// The path as given.
         path: String,
     },
+}
+
+/// Whether a character is not seen, or changes how others are: zero-width characters and controls of direction.
+fn is_unseen(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 fn too_long(text: &str, most: usize) -> NameError {
@@ -340,6 +363,20 @@ macro_rules! ids {
                 Name::parse(text).map($id)
             }
 
+            /// Validates `text` as a new ID: existing ones may also look like an option, or have characters that are
+            /// not seen or that reorder others.
+            pub fn parse_new(text: &str) -> Result<$id, NameError> {
+                let id = $id::parse(text)?;
+                let unsuitable = |reason| NameError::Unsuitable { name: text.to_owned(), reason };
+                if text.starts_with('-') {
+                    return Err(unsuitable("looks like an option"));
+                }
+                match text.contains(is_unseen) {
+                    true => Err(unsuitable("has characters that are not seen")),
+                    false => Ok(id),
+                }
+            }
+
             /// The ID as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
@@ -485,6 +522,20 @@ mod tests {
         }
         for apart in ["a/c", "a/bb", "a-", "a-b/d", "b", "xy"] {
             assert!(!set.overlaps(&path(apart)), "{apart}");
+        }
+    }
+
+    #[test]
+    fn new_ids_are_seen_as_they_are() {
+        for id in ["--help", "-x", "a\u{202e}b", "a\u{200b}b", "\u{feff}a"] {
+            assert!(SessionId::parse(id).is_ok(), "{id:?}");
+            assert!(
+                matches!(SessionId::parse_new(id), Err(NameError::Unsuitable { .. })),
+                "{id:?}"
+            );
+        }
+        for id in ["a-b", "Grüße", "你好", "a b", "x--"] {
+            assert!(SessionId::parse_new(id).is_ok(), "{id:?}");
         }
     }
 

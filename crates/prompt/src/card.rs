@@ -123,6 +123,9 @@ impl CharacterCard {
     }
 }
 
+/// The size of a text up to which macros are replaced; those behind it stay as they are.
+const MOST_FILLED: usize = 4 << 20;
+
 /// The texts that replace macros: `{{char}}` and `<BOT>`, `{{user}}` and `<USER>`, `{{original}}`.
 #[derive(Debug, Clone, Copy)]
 pub struct CardNames<'a> {
@@ -163,6 +166,8 @@ impl<'a> CardNames<'a> {
                 let start = after.get(..place.len())?;
                 start.eq_ignore_ascii_case(place).then_some((place.len(), (*put)?))
             });
+            // A long name in many places would fill the memory.
+            let place = place.filter(|(_, put)| filled.len() + put.len() <= MOST_FILLED);
             let (length, put) = place.unwrap_or((1, after.get(..1).unwrap_or_default()));
             filled.push_str(put);
             rest = after.get(length..).unwrap_or_default();
@@ -196,6 +201,18 @@ mod tests {
         check("漢{{char}}字<", "漢Rem字<");
         check("{{{char}}}", "{Rem}");
         check("{{original}}", "{{original}}");
+    }
+
+    #[test]
+    fn a_long_name_in_many_places_stays_bounded() {
+        // Both grow, so without a limit four times the text comes of twice the input.
+        let filled = |size: usize| {
+            let (name, text) = ("n".repeat(size), "{{char}}".repeat(size / 8));
+            substitute_names(&text, &name, "").len()
+        };
+        assert!(filled(200_000) < 5 << 20);
+        assert!(filled(400_000) < 5 << 20);
+        assert_eq!(filled(800), 80_000);
     }
 
     #[test]

@@ -21,9 +21,13 @@ mod assignment;
 mod boundaries;
 mod dummy_values;
 mod encoded;
+mod escapes;
 mod families;
 mod headers;
 mod key_block;
+mod named;
+mod proofs;
+mod services;
 mod token;
 
 use std::borrow::Cow;
@@ -34,7 +38,10 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use sha2::{Digest, Sha256};
 
+use escapes::{UnescapedText, unescaped};
 use families::TOKENS;
+use services::SERVICES;
+use token::TokenPattern;
 
 /// How certain it is that a match is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,8 +103,8 @@ type CheckFn = fn(&[u8], Range<usize>) -> Option<SecretMatch>;
 /// The check for a matched prefix.
 #[derive(Debug, Clone, Copy)]
 enum SearchAnchor {
-    /// The token at this index of the table.
-    Token(usize),
+    /// A token of the tables.
+    Token(&'static TokenPattern),
     /// A check function.
     Check(CheckFn),
     /// A prefix in base64: its byte offset modulo three, and the number of digits that are omitted.
@@ -135,6 +142,9 @@ const CHECKS: &[(&[&str], CheckFn)] = &[
 /// The minimum length of a prefix to be searched in base64, where shorter ones occur by chance.
 const LEAST_ENCODED: usize = 3;
 
+/// The same for the rarer tokens.
+const LEAST_ENCODED_SERVICE: usize = 6;
+
 impl SecretRules {
     /// All families. Built once.
     pub fn standard() -> &'static SecretRules {
@@ -155,10 +165,12 @@ impl SecretRules {
             patterns.push(pattern);
             anchors.push(anchor);
         };
-        for (place, token) in TOKENS.iter().enumerate() {
+        let common = TOKENS.iter().map(|token| (token, LEAST_ENCODED));
+        let services = SERVICES.iter().map(|token| (token, LEAST_ENCODED_SERVICE));
+        for (token, least) in common.chain(services) {
             for start in token.starts {
-                add((*start).to_owned(), SearchAnchor::Token(place));
-                if start.len() >= LEAST_ENCODED {
+                add((*start).to_owned(), SearchAnchor::Token(token));
+                if start.len() >= least {
                     for (pattern, shift, skipped) in encoded::base64_patterns(start) {
                         add(pattern, SearchAnchor::Base64 { shift, skipped });
                     }
@@ -184,7 +196,8 @@ impl SecretRules {
     /// All families, sorted by name.
     #[must_use]
     pub fn families() -> Vec<&'static str> {
-        let mut all: Vec<&str> = TOKENS.iter().map(|token| token.family).collect();
+        let mut all: Vec<&str> = TOKENS.iter().chain(SERVICES).map(|token| token.family).collect();
+        all.extend(named::NAMED.iter().map(|key| key.family));
         all.extend(
             assignment::FAMILIES.iter().chain(headers::FAMILIES).chain([&key_block::FAMILY]),
         );
@@ -202,12 +215,19 @@ impl SecretRules {
     /// The secrets in bytes that need not be text.
     #[must_use]
     pub fn find_bytes(&self, bytes: &[u8]) -> Vec<SecretMatch> {
+        let mut hits = self.find_as_written(bytes);
+        let Some(text) = UnescapedText::of(bytes) else { return hits };
+        let found = self.find_as_written(&text.bytes).into_iter();
+        hits.extend(found.map(|hit| SecretMatch { range: text.original(&hit.range), ..hit }));
+        merge_overlaps(hits)
+    }
+
+    /// The secrets in bytes whose escapes are not decoded.
+    fn find_as_written(&self, bytes: &[u8]) -> Vec<SecretMatch> {
         let mut hits = Vec::new();
         self.search(bytes, |anchor, range| {
             let hit = match anchor {
-                SearchAnchor::Token(place) => {
-                    TOKENS.get(place).and_then(|it| it.match_at(bytes, &range))
-                }
+                SearchAnchor::Token(token) => token.match_at(bytes, &range),
                 SearchAnchor::Check(check) => check(bytes, range),
                 SearchAnchor::Base64 { shift, skipped } => {
                     self.find_encoded(bytes, range.start, shift, skipped)
@@ -232,9 +252,7 @@ impl SecretRules {
         let mut hits = Vec::new();
         self.search(bytes, |anchor, range| {
             hits.extend(match anchor {
-                SearchAnchor::Token(place) => {
-                    TOKENS.get(place).and_then(|it| it.match_at(bytes, &range))
-                }
+                SearchAnchor::Token(token) => token.match_at(bytes, &range),
                 SearchAnchor::Check(check) => check(bytes, range),
                 SearchAnchor::Base64 { .. } => None,
             });
@@ -324,6 +342,7 @@ impl SecretRules {
                     *counts.entry(hit.family).or_default() += 1;
                 }
                 SecretEncoding::Base64 => {
+                    let secret = &*unescaped(secret);
                     let decoded = encoded::decode(secret).unwrap_or_default();
                     let (masked, inner) = self.replace(&decoded, &self.find_plain(&decoded));
                     out.extend_from_slice(encoded::encode(&masked, secret).as_bytes());
@@ -345,6 +364,8 @@ impl SecretRules {
     /// wrong guesses has, too. With a key, both have eight.
     #[must_use]
     pub fn placeholder(&self, family: &str, secret: &[u8]) -> String {
+        // The same secret may be escaped elsewhere.
+        let secret = &*unescaped(secret);
         let mut hash = Sha256::new();
         if let Some(key) = &self.key {
             hash.update(key);

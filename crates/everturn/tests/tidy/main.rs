@@ -14,6 +14,7 @@ mod names;
 mod prose;
 mod repository;
 mod source;
+mod supply;
 mod text;
 mod wiring;
 

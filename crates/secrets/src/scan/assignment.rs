@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::boundaries::{has_bytes_at, is_word, run_end, run_start};
-use super::dummy_values::{character_classes, entropy, is_dummy, is_reference};
+use super::dummy_values::{character_classes, entropy, is_dummy, is_mixed, is_reference};
+use super::named::family_of;
 use super::{Certainty, SecretMatch};
 
 /// Names that announce a secret, in the spellings that programs and people use.
@@ -117,10 +118,17 @@ pub(super) fn check_assignment(bytes: &[u8], name: Range<usize>) -> Option<Secre
     if text.is_empty() || is_reference(text) || is_dummy(text) || is_called(bytes, value.end) {
         return None;
     }
+    let whole = bytes.get(start..name.end)?.to_ascii_lowercase();
     let word = bytes.get(name)?.to_ascii_lowercase();
     let is_password = word.starts_with(b"pass") || word == b"pwd";
     if is_aws(prefix, &word, text) {
         return Some(SecretMatch::plain(value, AWS, Certainty::Likely));
+    }
+    if let Some(family) = family_of(&whole, text)
+        && (is_mixed(text) || !text.iter().any(u8::is_ascii_lowercase))
+        && entropy(text) >= 2.5
+    {
+        return Some(SecretMatch::plain(value, family, Certainty::Possible));
     }
     if sign == AssignmentSign::Equals && is_own_line(bytes, start, prefix) && is_line_value(text) {
         return Some(SecretMatch::plain(value, LINE, Certainty::Possible));
@@ -161,7 +169,13 @@ fn is_other(prefix: &[u8]) -> bool {
     let lower = prefix.to_ascii_lowercase();
     let end = lower.iter().rposition(|byte| !b"_-.".contains(byte)).map_or(0, |at| at + 1);
     let words = lower.get(..end).unwrap_or_default();
-    OTHERS.iter().any(|other| words.ends_with(other.as_bytes()))
+    OTHERS.iter().any(|other| {
+        let Some(before) = words.strip_suffix(other.as_bytes()) else { return false };
+        // A short one must be a word: `eosToken` and `EOS_TOKEN`, but not `SPLUNK_TOKEN`.
+        let begins = prefix.get(before.len()).is_some_and(u8::is_ascii_uppercase)
+            && prefix.get(before.len().wrapping_sub(1)).is_some_and(u8::is_ascii_lowercase);
+        other.len() > 3 || begins || !before.last().is_some_and(u8::is_ascii_alphabetic)
+    })
 }
 
 /// Forty characters with a name that makes them the secret half of a key.

@@ -2,17 +2,8 @@
 
 use super::token::Alphabet::{AnyHex, Base64, Capitals, Digits, Dotted, Hex, Letters, Url, Words};
 use super::token::TokenPart::{Run, Text};
-use super::token::TokenProof::{Crc62, Form};
-use super::token::{TokenPart, TokenPattern, TokenProof};
-
-const fn token(
-    family: &'static str,
-    starts: &'static [&'static str],
-    parts: &'static [TokenPart],
-    proof: TokenProof,
-) -> TokenPattern {
-    TokenPattern { family, starts, parts, proof }
-}
+use super::token::TokenProof::{Bech32, Crc62, Form, HexCrc};
+use super::token::{TokenPattern, token};
 
 /// All tokens. A family can occur more than once.
 pub(super) const TOKENS: &[TokenPattern] = &[
@@ -140,10 +131,10 @@ pub(super) const TOKENS: &[TokenPattern] = &[
     token("notion-token", &["ntn_"], &[Run(Letters, 46, 46)], Form),
     token("figma-token", &["figd_"], &[Run(Url, 40, 48)], Form),
     token("postman-key", &["PMAK-"], &[Run(Hex, 24, 24), Text("-"), Run(Hex, 34, 34)], Form),
-    token("grafana-token", &["glsa_"], &[Run(Letters, 32, 32), Text("_"), Run(Hex, 8, 8)], Form),
+    token("grafana-token", &["glsa_"], &[Run(Letters, 32, 32), Text("_"), Run(Hex, 8, 8)], HexCrc),
     token("newrelic-key", &["NRAK-"], &[Run(Capitals, 27, 27)], Form),
     token("sentry-token", &["sntryu_"], &[Run(Hex, 64, 64)], Form),
     token("doppler-token", &["dp.pt.", "dp.st.", "dp.sa."], &[Run(Dotted, 40, 80)], Form),
     token("airtable-token", &["pat"], &[Run(Letters, 14, 14), Text("."), Run(Hex, 64, 64)], Form),
-    token("age-key", &["AGE-SECRET-KEY-1"], &[Run(Capitals, 58, 58)], Form),
+    token("age-key", &["AGE-SECRET-KEY-1"], &[Run(Capitals, 58, 58)], Bech32),
 ];

@@ -6,7 +6,7 @@ use crc_fast::{CrcAlgorithm, checksum};
 
 use super::boundaries::{begins_word, is_word, run_end};
 use super::dummy_values::{is_dummy, is_mixed};
-use super::{Certainty, SecretMatch};
+use super::{Certainty, SecretMatch, proofs};
 
 /// The alphabet of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) enum Alphabet {
 }
 
 impl Alphabet {
-    fn has(self, byte: u8) -> bool {
+    pub(super) fn has(self, byte: u8) -> bool {
         match self {
             Alphabet::Digits => byte.is_ascii_digit(),
             Alphabet::Hex => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
@@ -62,6 +62,29 @@ pub(super) enum TokenProof {
     Form,
     /// The last six characters are the CRC-32 of the rest, in base 62.
     Crc62,
+    /// The last eight characters are the CRC-32 of the rest with its prefix, in hexadecimal.
+    HexCrc,
+    /// Bech32: the last six characters are a checksum of the rest with its prefix.
+    Bech32,
+    /// Base 58 with four bytes of a double SHA-256 at the end.
+    Base58Check,
+}
+
+impl TokenProof {
+    /// What the checksum says about a token; `whole` includes the prefix.
+    fn certainty(self, whole: &[u8], body: &[u8]) -> Certainty {
+        let by = |is_right: bool| if is_right { Certainty::Certain } else { Certainty::Possible };
+        match self {
+            TokenProof::Form => Certainty::Likely,
+            TokenProof::Crc62 => by(has_crc62(body)),
+            TokenProof::HexCrc => match proofs::has_hex_crc(whole) {
+                true => Certainty::Certain,
+                false => Certainty::Likely,
+            },
+            TokenProof::Bech32 => by(proofs::is_bech32(whole)),
+            TokenProof::Base58Check => by(proofs::is_base58_check(whole)),
+        }
+    }
 }
 
 /// A kind of token.
@@ -71,6 +94,15 @@ pub(super) struct TokenPattern {
     pub(super) starts: &'static [&'static str],
     pub(super) parts: &'static [TokenPart],
     pub(super) proof: TokenProof,
+}
+
+pub(super) const fn token(
+    family: &'static str,
+    starts: &'static [&'static str],
+    parts: &'static [TokenPart],
+    proof: TokenProof,
+) -> TokenPattern {
+    TokenPattern { family, starts, parts, proof }
 }
 
 impl TokenPattern {
@@ -86,11 +118,8 @@ impl TokenPattern {
         if is_dummy(body) || !is_random {
             return None;
         }
-        let certainty = match self.proof {
-            TokenProof::Form => Certainty::Likely,
-            TokenProof::Crc62 if has_crc62(&without_line_break(body)) => Certainty::Certain,
-            TokenProof::Crc62 => Certainty::Possible,
-        };
+        let whole = without_line_break(bytes.get(start.start..end)?);
+        let certainty = self.proof.certainty(&whole, &without_line_break(body));
         Some(SecretMatch::plain(start.start..end, self.family, certainty))
     }
 

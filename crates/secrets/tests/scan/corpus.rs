@@ -8,6 +8,7 @@ use everturn_secrets::scan::{SecretEncoding, SecretRules};
 use crate::lookalikes;
 use crate::random::Random;
 use crate::secrets::{FAMILIES, Made};
+use crate::services::SERVICES;
 use crate::surroundings::WAYS;
 
 /// The number of secrets per family and context.
@@ -40,7 +41,7 @@ fn t13_secrets_of_every_family_are_found_wherever_they_stand() {
     let rules = SecretRules::standard();
     let mut by_family: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut missed = Vec::new();
-    for (number, (family, make)) in FAMILIES.iter().enumerate() {
+    for (number, (family, make)) in FAMILIES.iter().chain(SERVICES).enumerate() {
         for (way, put) in WAYS {
             for seed in 0..EACH {
                 let Made { before, secret, after } = made(seed * 1000 + number as u64, *make);
@@ -77,7 +78,7 @@ fn t13_secrets_of_every_family_are_found_wherever_they_stand() {
 
 #[test]
 fn every_family_is_in_the_corpus() {
-    let mut named: Vec<&str> = FAMILIES.iter().map(|(family, _)| *family).collect();
+    let mut named: Vec<&str> = FAMILIES.iter().chain(SERVICES).map(|(family, _)| *family).collect();
     named.sort_unstable();
     named.dedup();
     assert_eq!(SecretRules::families(), named);
@@ -138,4 +139,37 @@ fn secrets_in_base64_are_found_wherever_they_begin() {
     missed.dedup();
     println!("{made_count} secrets in base64, {gone} found; missed: {missed:?}");
     assert!(gone as f64 / made_count as f64 >= 0.92, "{missed:?}");
+}
+
+/// Prints what is found in a directory of ordinary source code: `EVERTURN_SOURCES=~/.cargo/registry/src cargo test
+/// --release -p everturn-secrets --test scan -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement over a directory of the caller"]
+#[expect(clippy::disallowed_methods, reason = "the measurement reads files of others")]
+fn precision_over_ordinary_sources() {
+    let Some(root) = std::env::var_os("EVERTURN_SOURCES") else { return };
+    let rules = SecretRules::standard();
+    let (mut files, mut bytes, mut hits) = (0_u64, 0_u64, BTreeMap::<String, usize>::new());
+    let mut by_file: Vec<(usize, String)> = Vec::new();
+    let mut waiting = vec![std::path::PathBuf::from(root)];
+    while let Some(path) = waiting.pop() {
+        let Ok(data) = std::fs::symlink_metadata(&path) else { continue };
+        if data.is_dir() {
+            let entries = std::fs::read_dir(&path).unwrap();
+            waiting.extend(entries.map(|entry| entry.unwrap().path()));
+        } else if data.is_file() {
+            let Ok(content) = std::fs::read(&path) else { continue };
+            (files, bytes) = (files + 1, bytes + content.len() as u64);
+            let found = rules.find_bytes(&content);
+            for hit in &found {
+                let key = format!("{} {}", hit.family, hit.certainty.as_str());
+                *hits.entry(key).or_default() += 1;
+            }
+            by_file.push((found.len(), path.display().to_string()));
+        }
+    }
+    by_file.sort();
+    let total: usize = hits.values().sum();
+    println!("{files} files, {} MB: {total} hits\n{hits:#?}", bytes >> 20);
+    by_file.iter().rev().take(12).for_each(|(count, file)| println!("{count} {file}"));
 }

@@ -8,4 +8,5 @@ mod examples;
 mod lookalikes;
 mod random;
 mod secrets;
+mod services;
 mod surroundings;

@@ -5,10 +5,10 @@ use crc_fast::{CrcAlgorithm, checksum};
 
 use crate::random::Random;
 
-const HEX: &str = "0123456789abcdef";
-const DIGITS: &str = "0123456789";
-const CAPITALS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-const LETTERS: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+pub(crate) const HEX: &str = "0123456789abcdef";
+pub(crate) const DIGITS: &str = "0123456789";
+pub(crate) const CAPITALS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+pub(crate) const LETTERS: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const URL: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-";
 const BASE64: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/";
 
@@ -19,16 +19,16 @@ pub(crate) struct Made {
     pub(crate) after: String,
 }
 
-fn alone(secret: String) -> Made {
+pub(crate) fn alone(secret: String) -> Made {
     Made { before: String::new(), secret, after: String::new() }
 }
 
-fn within(before: &str, secret: String, after: &str) -> Made {
+pub(crate) fn within(before: &str, secret: String, after: &str) -> Made {
     Made { before: before.to_owned(), secret, after: after.to_owned() }
 }
 
 /// Characters that do not end with a sign, which would be taken as part of the sentence.
-fn url(random: &mut Random, length: usize) -> String {
+pub(crate) fn url(random: &mut Random, length: usize) -> String {
     format!("{}{}", random.text(URL, length - 1), random.text(LETTERS, 1))
 }
 
@@ -44,9 +44,56 @@ fn with_sum(random: &mut Random) -> String {
     body + str::from_utf8(&sum).unwrap()
 }
 
-fn uuid(random: &mut Random) -> String {
+pub(crate) fn uuid(random: &mut Random) -> String {
     let lengths = [8, 4, 4, 4, 12];
     lengths.map(|length| random.text(HEX, length)).join("-")
+}
+
+/// Bech32 text of 32 random bytes' worth of digits, with its checksum.
+pub(crate) fn bech32(random: &mut Random, readable: &str) -> String {
+    let alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+    let data = random.text(alphabet, 52);
+    let mut values: Vec<u32> = readable.bytes().map(|byte| u32::from(byte >> 5)).collect();
+    values.push(0);
+    values.extend(readable.bytes().map(|byte| u32::from(byte & 31)));
+    values.extend(data.chars().map(|digit| alphabet.find(digit).unwrap() as u32));
+    values.extend([0; 6]);
+    let mut sum = 1_u32;
+    for value in values {
+        let top = sum >> 25;
+        sum = ((sum & 0x1ff_ffff) << 5) ^ value;
+        let factors = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
+        for (bit, factor) in factors.into_iter().enumerate() {
+            sum ^= if (top >> bit) & 1 == 1 { factor } else { 0 };
+        }
+    }
+    sum ^= 1;
+    let digit = |at: u32| alphabet.as_bytes()[((sum >> (5 * (5 - at))) & 31) as usize] as char;
+    format!("{readable}1{data}{}", (0..6).map(digit).collect::<String>())
+}
+
+/// An extended private key: 78 bytes and four of a double SHA-256, in base 58.
+pub(crate) fn base58_check(random: &mut Random) -> String {
+    use sha2::{Digest, Sha256};
+    let mut bytes = vec![0x04, 0x88, 0xad, 0xe4];
+    bytes.extend(random.bytes(74));
+    let sum = Sha256::digest(Sha256::digest(&bytes));
+    bytes.extend_from_slice(&sum[..4]);
+    let mut digits: Vec<u32> = Vec::new();
+    for byte in bytes {
+        let mut carry = u32::from(byte);
+        for digit in &mut digits {
+            carry += *digit * 256;
+            *digit = carry % 58;
+            carry /= 58;
+        }
+        while carry > 0 {
+            digits.push(carry % 58);
+            carry /= 58;
+        }
+    }
+    let alphabet = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    digits.iter().rev().map(|digit| alphabet[*digit as usize] as char).collect()
 }
 
 fn block(random: &mut Random, kind: &str) -> String {
@@ -68,7 +115,7 @@ fn password(random: &mut Random) -> String {
     format!("{a}{b}{}{}", random.text(DIGITS, 3), random.pick(&["!", "%", "+", "^"]))
 }
 
-type Make = fn(&mut Random) -> Made;
+pub(crate) type Make = fn(&mut Random) -> Made;
 
 /// The families, each with a generator.
 pub(crate) const FAMILIES: &[(&str, Make)] = &[
@@ -160,7 +207,7 @@ pub(crate) const FAMILIES: &[(&str, Make)] = &[
     ("sentry-token", |r| alone(format!("sntryu_{}", r.text(HEX, 64)))),
     ("doppler-token", |r| alone(format!("dp.pt.{}", r.text(LETTERS, 43)))),
     ("airtable-token", |r| alone(format!("pat{}.{}", r.text(LETTERS, 14), r.text(HEX, 64)))),
-    ("age-key", |r| alone(format!("AGE-SECRET-KEY-1{}", r.text(CAPITALS, 58)))),
+    ("age-key", |r| alone(bech32(r, "age-secret-key-").to_uppercase())),
     ("private-key", |r| alone(block(r, "RSA PRIVATE KEY"))),
     ("private-key", |r| alone(block(r, "OPENSSH PRIVATE KEY"))),
     ("jwt", |r| alone(jwt(r))),

@@ -346,6 +346,12 @@ impl Disk for RealDisk {
                     Ok(entry) => listing.entries.push(entry),
                     // It was removed while we listed the directory.
                     Err(error) if is_absence(&error) => {}
+                    // A loop of links, or a link into a directory that others may not enter.
+                    Err(error) if entry.file_type().is_ok_and(|kind| kind.is_symlink()) => {
+                        let (name, reason) = (shown.to_string(), error.to_string());
+                        let reason = NameError::Unreachable { name: name.clone(), reason };
+                        listing.refused.push((name, reason));
+                    }
                     Err(error) => return Err(error),
                 },
                 Err(reason) => listing.refused.push((shown.into_owned(), reason)),

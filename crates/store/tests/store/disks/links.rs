@@ -166,6 +166,21 @@ fn names_that_are_none_here_are_reported() {
 }
 
 #[test]
+fn a_link_that_cannot_be_followed_hides_nothing_beside_it() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("good"), "").unwrap();
+    symlink("loop", root.path().join("loop")).unwrap();
+    symlink("one", root.path().join("two")).unwrap();
+    symlink("two", root.path().join("one")).unwrap();
+    let listing = RealDisk::open(root.path()).unwrap().list(&path("")).unwrap();
+    let names: Vec<_> = listing.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["good"]);
+    let refused: Vec<_> = listing.refused.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(refused, ["loop", "one", "two"]);
+    assert!(matches!(listing.refused[0].1, NameError::Unreachable { .. }));
+}
+
+#[test]
 fn the_root_must_be_a_directory_and_is_made_if_asked() {
     let above = tempfile::tempdir().unwrap();
     let root = above.path().join("a/b/c");
