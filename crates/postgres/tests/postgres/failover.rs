@@ -1,7 +1,7 @@
 //! A primary with a synchronous standby: what is acknowledged is on both.
 
-use std::sync::Mutex;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
 use everturn_postgres::{PostgresStore, ServerAddress};
@@ -54,7 +54,12 @@ enum Answer {
     Unknown,
 }
 
-fn write_until(store: &PostgresStore, session: usize, stopped: &mpsc::Receiver<()>) -> Told {
+fn write_until(
+    store: &PostgresStore,
+    session: usize,
+    stopped: &mpsc::Receiver<()>,
+    acknowledged: &AtomicUsize,
+) -> Told {
     let (mut told, mut writer) = (Told::new(), None);
     while stopped.try_recv() != Err(mpsc::TryRecvError::Disconnected) {
         if writer.is_none() {
@@ -74,6 +79,9 @@ fn write_until(store: &PostgresStore, session: usize, stopped: &mpsc::Receiver<(
             Err(StoreError::Poisoned { .. }) => Answer::Unknown,
             Err(_) => Answer::Refused,
         };
+        if answer == Answer::Acknowledged {
+            acknowledged.fetch_add(1, Ordering::SeqCst);
+        }
         told.push(answer);
     }
     told
@@ -103,6 +111,16 @@ fn fail_over(run: usize) -> (usize, Duration) {
     let (mut primary, standby) = pair();
     let address = address(primary.port, standby.port);
     let store = PostgresStore::open(&address, &holder("one")).unwrap();
+    let acknowledged = AtomicUsize::new(0);
+    // Waits for so many more turns, however slow the machine is.
+    let wait_for = |more: usize| {
+        let enough = acknowledged.load(Ordering::SeqCst) + more;
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while acknowledged.load(Ordering::SeqCst) < enough {
+            assert!(Instant::now() < deadline, "no turns are acknowledged");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
     let (told, [killed, dead]) = std::thread::scope(|scope| {
         let mut stops = Vec::new();
         let writers: Vec<_> = (0..WRITERS)
@@ -110,15 +128,16 @@ fn fail_over(run: usize) -> (usize, Duration) {
                 let (stop, stopped) = mpsc::channel::<()>();
                 stops.push(stop);
                 let store = &store;
-                scope.spawn(move || write_until(store, session, &stopped))
+                let acknowledged = &acknowledged;
+                scope.spawn(move || write_until(store, session, &stopped, acknowledged))
             })
             .collect();
-        std::thread::sleep(Duration::from_millis(400 + 61 * (run as u64 % 10)));
+        wait_for(60 + 7 * (run % 10));
         let killed = SystemTime::now();
         primary.kill();
         let dead = SystemTime::now();
         standby.promote();
-        std::thread::sleep(Duration::from_millis(2500));
+        wait_for(20);
         drop(stops);
         let told: Vec<Told> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
         (told, [killed, dead])
@@ -137,7 +156,7 @@ fn a_failover_loses_and_doubles_no_acknowledged_turn() {
     for run in 0..runs() {
         let (acknowledged, next) = fail_over(run);
         println!("run {run}: {acknowledged} turns acknowledged, next commit after {next:?}");
-        assert!(acknowledged > 20, "{acknowledged}");
+        assert!(acknowledged >= 80, "{acknowledged}");
         times.push(next);
     }
     times.sort_unstable();
