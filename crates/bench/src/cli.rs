@@ -15,6 +15,7 @@ use crate::game::{self, GameBench, GameError, MemoryTask};
 use crate::machine::Machine;
 use crate::peer::{PeerError, PeerRow, Scenario};
 use crate::peers::ROWS;
+use crate::postgres::{PostgresBench, PostgresError};
 use crate::report::json;
 use crate::report::summary::{RowSummary, SaveReport, ScenarioReport};
 use crate::report::table;
@@ -56,6 +57,8 @@ enum Command {
     /// Measure what a turn of a campaign costs, and whether that grows with the campaign
     #[command(after_long_help = campaign::JSON_SHAPE)]
     Campaign(CampaignBench),
+    /// Measure sessions in PostgreSQL beside plain files, a raw INSERT and LangGraph's PostgresSaver
+    Postgres(PostgresBench),
     /// Measure the speed of scanning text for keys, tokens and passwords
     Scan(ScanBench),
     /// Do one operation and print the peak of memory; `game` starts this
@@ -128,6 +131,9 @@ pub(crate) enum CliError {
     /// The campaign could not be measured.
     #[error(transparent)]
     Campaign(#[from] CampaignError),
+    /// The sessions in PostgreSQL could not be measured.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
     /// The secret scan could not be measured.
     #[error(transparent)]
     Scan(#[from] ScanError),
@@ -159,6 +165,7 @@ impl Cli {
             Command::Homes(homes) => Ok(homes.execute(out, progress)?),
             Command::Search(search) => Ok(search.execute(out, progress)?),
             Command::Campaign(campaign) => Ok(campaign.execute(out, progress)?),
+            Command::Postgres(postgres) => Ok(postgres.execute(out, progress)?),
             Command::Scan(scan) => Ok(scan.execute(out)?),
             Command::GameMemory(task) => {
                 let peak = task.execute().map_err(CliError::Memory)?;

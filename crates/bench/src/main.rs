@@ -20,6 +20,7 @@ mod campaign;
 mod chatlog;
 mod corpus;
 mod export;
+mod postgres;
 mod search;
 mod secrets;
 

@@ -24,7 +24,9 @@ fn own_dir(dir: &Path) -> Option<PathBuf> {
     if dir.join(OWN_DIR).join("wal").is_dir() {
         return None;
     }
-    let home = settings::home(&home::EVERTURN, None).ok()?.state_dir;
+    let dirs = settings::home(&home::EVERTURN, None).ok()?;
+    let is_served = server_roots::is_address(&dirs.state_dir);
+    let home = if is_served { dirs.config_dir } else { dirs.state_dir };
     let above = home.parent().filter(|above| !above.as_os_str().is_empty());
     if above.is_some_and(|above| !above.is_dir()) {
         return None;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::server_roots;
 
 /// Returns the current time, or the value of `EVERTURN_NOW`, which makes tests reproducible.
 pub(crate) fn now() -> Timestamp {
@@ -57,21 +58,32 @@ pub(crate) fn read_text(path: &Path) -> std::io::Result<(String, bool)> {
     Ok((std::fs::read_to_string(path)?, is_open))
 }
 
-/// Returns the directories of a program, all below `root` if one is given.
+/// Returns the directories of a program, all below `root` if one is given. A root on a server holds sessions only: all
+/// other directories are the usual ones of this machine.
 pub(crate) fn home(program: &ProgramDirs, root: Option<&Path>) -> Result<HomeDirs, Error> {
+    let given = program.root.and_then(std::env::var_os).map(PathBuf::from);
+    let served = root.map(Path::to_owned).or(given).filter(|root| server_roots::is_address(root));
     let environment = Environment {
-        variable: &|name| std::env::var_os(name),
+        variable: &|name| {
+            let is_served = served.is_some() && program.root == Some(name);
+            std::env::var_os(name).filter(|_| !is_served)
+        },
         current_dir: std::env::current_dir().unwrap_or_default(),
         platform: Platform::Unix,
     };
     let unusable = |root: &Path| {
         Error::new(Exit::Request, format!("the root {} is not Unicode", root.display()))
     };
+    let root = root.filter(|_| served.is_none());
     let root = root.map(|root| root.to_str().ok_or_else(|| unusable(root))).transpose()?;
-    HomeDirs::resolve(program, &environment, root).map_err(|cause| {
+    let dirs = HomeDirs::resolve(program, &environment, root).map_err(|cause| {
         Error::new(Exit::Request, "no data root")
             .caused_by(cause)
             .hint("name one with --root DIR or EVERTURN_ROOT")
+    })?;
+    Ok(match served {
+        Some(served) => HomeDirs { state_dir: server_roots::shown(served)?, ..dirs },
+        None => dirs,
     })
 }
 

@@ -16,6 +16,9 @@ const DEFAULT_ROOT: &str = "everturn";
 /// The longest name of a schema that PostgreSQL keeps whole.
 const LONGEST_ROOT: usize = 63;
 
+/// The time after which the library probes an idle connection, if the address names none.
+const USUAL_KEEPALIVE: Duration = Duration::from_hours(2);
+
 /// Why an address cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -186,6 +189,19 @@ fn complete<'a>(
             .map_or(Ok(10), |text| text.parse::<u64>().map_err(|_| bad("connect_timeout", text)))?;
         config.connect_timeout(Duration::from_secs(seconds));
     }
+    // A server that is cut off, without closing the connection, is given up after half a minute.
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(Duration::from_secs(30));
+    }
+    if config.get_keepalives_idle() == USUAL_KEEPALIVE {
+        config.keepalives_idle(Duration::from_secs(10));
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(Duration::from_secs(5));
+    }
+    if config.get_keepalives_retries().is_none() {
+        config.keepalives_retries(4);
+    }
     // Only a server that accepts writes is of use, unless the user wants any.
     if let Some("read-write") = default("target_session_attrs") {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
@@ -196,11 +212,12 @@ fn complete<'a>(
 
 /// Connections to other machines are encrypted, and the certificate is verified, whichever of the modes is named.
 fn set_encryption(config: &mut Config, mode: Option<&str>) -> Result<(), AddressError> {
-    let remote = config.get_hosts().iter().find(|host| !is_local(host));
+    let remote = config.get_hosts().iter().find(|host| !is_local(host)).cloned();
+    // An address is where a connection goes, whatever the name of the host is.
+    let elsewhere = config.get_hostaddrs().iter().find(|address| !address.is_loopback());
+    let remote = remote.or_else(|| Some(Host::Tcp(elsewhere?.to_string())));
     let mode = match (mode, remote) {
-        (Some("disable"), Some(Host::Tcp(name))) => {
-            return Err(AddressError::Unencrypted(name.clone()));
-        }
+        (Some("disable"), Some(Host::Tcp(name))) => return Err(AddressError::Unencrypted(name)),
         (Some("require" | "verify-ca" | "verify-full"), _) | (_, Some(_)) => SslMode::Require,
         (None | Some("disable" | "allow" | "prefer"), None) => SslMode::Disable,
         (Some(other), None) => return Err(AddressError::Config(format!("sslmode: {other}"))),
@@ -231,11 +248,15 @@ fn without_password(text: &str) -> String {
         }
         None => server.to_owned(),
     };
-    let kept: Vec<&str> = query
-        .split('&')
-        .filter(|pair| !pair.is_empty() && !pair.starts_with("password="))
-        .collect();
+    let kept: Vec<&str> =
+        query.split('&').filter(|pair| !pair.is_empty() && !is_secret(pair)).collect();
     if kept.is_empty() { server } else { format!("{server}?{}", kept.join("&")) }
+}
+
+/// Returns whether a setting is a password. Its name may be percent-encoded; an encoded name is never shown.
+fn is_secret(pair: &str) -> bool {
+    let name = pair.split('=').next().unwrap_or_default();
+    name == "password" || name.contains('%')
 }
 
 fn is_root_name(name: &str) -> bool {
@@ -283,6 +304,13 @@ mod tests {
         let again = ServerAddress::parse("postgres://ann@localhost/db?password=s3cret").unwrap();
         assert_eq!(again.to_string(), "postgres://ann@localhost/db");
         assert_eq!(again.config.get_password(), Some(&b"s3cret"[..]));
+        for text in [
+            "postgres://localhost/db?passw%6Frd=s3cret",
+            "postgres://localhost/db?user=ann&%70assword=s3cret&root=a",
+        ] {
+            let address = ServerAddress::parse(text).unwrap();
+            assert!(!address.to_string().contains("s3cret"), "{address}");
+        }
         for broken in ["postgres://ann:s3cret@h:x/db", "postgres://ann:s3cret@h/db?nope=s3cret"] {
             let error = ServerAddress::parse(broken).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
@@ -313,8 +341,26 @@ mod tests {
         assert_eq!(mode("postgres://db.example/x?sslmode=prefer"), Ok(SslMode::Require));
         let refused = Err(AddressError::Unencrypted("db.example".to_owned()));
         assert_eq!(mode("postgres://db.example/x?sslmode=disable"), refused);
+        // The name is not where the connection goes.
+        let elsewhere = "postgres://localhost/x?hostaddr=192.0.2.7";
+        assert_eq!(mode(elsewhere), Ok(SslMode::Require));
+        let refused = Err(AddressError::Unencrypted("192.0.2.7".to_owned()));
+        assert_eq!(mode(&format!("{elsewhere}&sslmode=disable")), refused);
         assert_eq!(mode("postgres://localhost/x"), Ok(SslMode::Disable));
         assert_eq!(mode("postgres://localhost/x?sslmode=require"), Ok(SslMode::Require));
+    }
+
+    #[test]
+    fn a_server_that_is_cut_off_is_given_up() {
+        let config = |text: &str| ServerAddress::parse(text).unwrap().config;
+        let usual = config("postgres://localhost/x");
+        assert_eq!(usual.get_tcp_user_timeout(), Some(&Duration::from_secs(30)));
+        assert_eq!(usual.get_keepalives_idle(), Duration::from_secs(10));
+        assert_eq!(usual.get_keepalives_interval(), Some(Duration::from_secs(5)));
+        assert_eq!(usual.get_keepalives_retries(), Some(4));
+        let own = config("postgres://localhost/x?tcp_user_timeout=5&keepalives_idle=60");
+        assert_eq!(own.get_tcp_user_timeout(), Some(&Duration::from_secs(5)));
+        assert_eq!(own.get_keepalives_idle(), Duration::from_secs(60));
     }
 
     const SERVICES: &str =

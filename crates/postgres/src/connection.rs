@@ -1,11 +1,13 @@
 //! [`Connection`]: one connection with its prepared statements; [`Pool`] lends them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use everturn_json::names::FilePath;
 use everturn_store::StoreError;
+use postgres::error::Severity;
 use postgres::types::ToSql;
 use postgres::{Client, Row, Statement};
 use rustls::pki_types::CertificateDer;
@@ -20,6 +22,9 @@ use crate::schema::unusable;
 /// The most connections of one store.
 const MOST_CONNECTIONS: usize = 32;
 
+/// How many of them snapshots may use. The others are left to commits and leases.
+const MOST_SNAPSHOTS: usize = 24;
+
 /// How long to wait for a connection of the pool.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -32,6 +37,8 @@ pub(crate) struct Connection {
     client: Client,
     statements: HashMap<&'static str, Statement>,
     broken: bool,
+    /// Whether the server has sent a warning.
+    warned: Arc<AtomicBool>,
 }
 
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -43,10 +50,17 @@ impl Connection {
             ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let tls = tls.map_err(|error| unusable(error.to_string()))?;
         let tls = tls.with_root_certificates(authorities(address)?).with_no_client_auth();
-        let mut client = address.config.connect(MakeRustlsConnect::new(tls))?;
+        let warned = Arc::new(AtomicBool::new(false));
+        let (mut config, flag) = (address.config.clone(), Arc::clone(&warned));
+        config.notice_callback(move |notice| {
+            if notice.parsed_severity() == Some(Severity::Warning) {
+                flag.store(true, Ordering::SeqCst);
+            }
+        });
+        let mut client = config.connect(MakeRustlsConnect::new(tls))?;
         client.batch_execute(SESSION_SETTINGS)?;
         client.batch_execute(&format!("SET search_path TO \"{}\"", address.root()))?;
-        Ok(Connection { client, statements: HashMap::new(), broken: false })
+        Ok(Connection { client, statements: HashMap::new(), broken: false, warned })
     }
 
     fn statement(&mut self, sql: &'static str) -> Result<Statement, postgres::Error> {
@@ -89,8 +103,14 @@ impl Connection {
         self.batch(begin)?;
         match work(self) {
             Ok(done) => {
+                self.warned.store(false, Ordering::SeqCst);
                 self.batch("COMMIT")?;
-                Ok(done)
+                // The wait for a standby was ended, by a timeout or a person: the server has the transaction, and
+                // only warns that no standby has it.
+                match self.warned.load(Ordering::SeqCst) {
+                    true => Err(Failure::Unconfirmed),
+                    false => Ok(done),
+                }
             }
             Err(failure) => {
                 // A connection in an unknown state is not used again.
@@ -155,11 +175,20 @@ impl Pool {
 
     /// Lends a connection; opens one if none is idle. Waits if all are lent.
     pub(crate) fn lend(self: &Arc<Pool>) -> Result<LentConnection, Failure> {
-        let full = |state: &mut PoolState| state.idle.is_empty() && state.lent >= MOST_CONNECTIONS;
+        self.lend_below(MOST_CONNECTIONS)
+    }
+
+    /// As [`Pool::lend`], for as long as a reader needs it.
+    pub(crate) fn lend_to_snapshot(self: &Arc<Pool>) -> Result<LentConnection, Failure> {
+        self.lend_below(MOST_SNAPSHOTS)
+    }
+
+    fn lend_below(self: &Arc<Pool>, most: usize) -> Result<LentConnection, Failure> {
+        let full = |state: &mut PoolState| state.lent >= most;
         let waited = self.returned.wait_timeout_while(self.state(), LONGEST_WAIT, full);
         let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
-            let text = format!("all {MOST_CONNECTIONS} connections of this process are in use");
+            let text = format!("all {most} connections of this process are in use");
             return Err(unusable(text).into());
         }
         state.lent += 1;
@@ -226,6 +255,6 @@ impl Drop for LentConnection {
         if let Some(connection) = self.connection.take().filter(usable) {
             state.idle.push(connection);
         }
-        self.pool.returned.notify_one();
+        self.pool.returned.notify_all();
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Disconnected(Arc<postgres::Error>),
     /// Another transaction was in the way; trying again may succeed.
     Retry(Arc<postgres::Error>),
+    /// The server has committed, but no standby has confirmed it, so a failover may lose the commit.
+    Unconfirmed,
     /// The server refused the statement.
     Refused(Arc<postgres::Error>),
     /// The request cannot be done, whatever the server does.
@@ -59,6 +61,10 @@ impl Failure {
     pub(crate) fn into_store(self, doing: &'static str, path: &FilePath) -> StoreError {
         match self {
             Failure::Store(error) => error,
+            Failure::Unconfirmed => {
+                let text = "PostgreSQL has committed, but no standby has confirmed it";
+                StoreError::io(doing, path)(io::Error::new(io::ErrorKind::TimedOut, text))
+            }
             Failure::Disconnected(error) | Failure::Retry(error) | Failure::Refused(error) => {
                 server_error(&error, doing, path)
             }

@@ -75,13 +75,14 @@ pub(crate) fn take(
     })
 }
 
-/// Returns the holder of a lease at, above or below `scope`. Leases that have expired are removed; this waits for a
-/// commit that still runs under one of them.
+/// Returns the holder of a lease at, above or below `scope`. Leases that have expired are removed, unless a commit still
+/// runs under one of them.
 fn conflict(connection: &mut Connection, scope: &FilePath) -> Result<Option<String>, Failure> {
     let above: Vec<FilePath> = scope.ancestors().chain([scope.clone()]).collect();
     let above: Vec<&str> = above.iter().map(FilePath::as_str).collect();
-    let expired = "DELETE FROM leases WHERE (scope = ANY($1) OR ($2 = '' OR scope > $2 || '/' AND scope < $2 || '0')) \
-         AND expires < clock_timestamp()";
+    let expired = "DELETE FROM leases WHERE epoch IN (SELECT epoch FROM leases \
+         WHERE (scope = ANY($1) OR ($2 = '' OR scope > $2 || '/' AND scope < $2 || '0')) \
+         AND expires < clock_timestamp() FOR UPDATE SKIP LOCKED)";
     let held = "SELECT holder FROM leases WHERE scope = ANY($1) OR ($2 = '' OR scope > $2 || '/' AND scope < $2 || '0') \
          LIMIT 1";
     connection.run(expired, &[&above, &scope.as_str()])?;
@@ -89,14 +90,15 @@ fn conflict(connection: &mut Connection, scope: &FilePath) -> Result<Option<Stri
     Ok(rows.first().map(|row| row.try_get(0)).transpose()?)
 }
 
-/// Returns the epochs of these leases that are still there; locks them until the end of the transaction.
+/// Returns the epochs of these leases that are still there. Until the end of the transaction they can be renewed, but
+/// neither taken nor renumbered.
 pub(crate) fn lock_held<'l>(
     connection: &mut Connection,
     leases: impl Iterator<Item = &'l Lease>,
 ) -> Result<BTreeSet<i64>, Failure> {
     let epochs: Vec<i64> = leases.map(|lease| lease.epoch).collect();
     let rows = connection.query(
-        "SELECT epoch FROM leases WHERE epoch = ANY($1) ORDER BY epoch FOR UPDATE",
+        "SELECT epoch FROM leases WHERE epoch = ANY($1) ORDER BY epoch FOR KEY SHARE",
         &[&epochs],
     )?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
@@ -116,7 +118,7 @@ pub(crate) fn renumber(connection: &mut Connection, leases: &mut [Lease]) -> Res
     Ok(all)
 }
 
-/// Extends the leases of these requests.
+/// Extends the leases of these requests. Does not wait for commits: they lock the number of a lease, not its expiry.
 pub(crate) fn renew(
     connection: &mut Connection,
     holder: &LeaseHolder,
@@ -129,6 +131,8 @@ pub(crate) fn renew(
 /// Ends leases. The transaction is flushed, and with it all earlier buffered commits.
 pub(crate) fn release(connection: &mut Connection, leases: &[Lease]) -> Result<(), Failure> {
     let epochs: Vec<i64> = leases.iter().map(|lease| lease.epoch).collect();
-    connection.run("DELETE FROM leases WHERE epoch = ANY($1)", &[&epochs])?;
-    Ok(())
+    connection.in_transaction("BEGIN", |connection| {
+        connection.run("DELETE FROM leases WHERE epoch = ANY($1)", &[&epochs])?;
+        Ok(())
+    })
 }

@@ -7,6 +7,7 @@
 //!
 //! - `environment`, `address`: what an address, variables, service and password files say.
 //! - `connection`, `schema`: connections and their pool; the tables and their version.
+//! - `server`: what a server must be, and how it must be set.
 //! - `entries`, `plan`: rows of files, and how a batch changes them.
 //! - `leases`, `commit`, `queue`: who may write, the transaction of a commit, and commits that share one.
 //! - `store`: the store, its writers and snapshots. `error`: how errors of the server become errors of the store.
@@ -19,6 +20,8 @@ mod address;
 
 mod connection;
 mod schema;
+
+mod server;
 
 mod entries;
 

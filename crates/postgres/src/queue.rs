@@ -79,6 +79,10 @@ fn commit_together(pool: &Arc<Pool>, requests: &[Arc<CommitRequest>]) -> Vec<Com
                 || (Err(Failure::Disconnected(Arc::clone(&error))), planned.next().flatten());
             std::iter::repeat_with(lost).take(requests.len()).collect()
         }
+        // All of them are there, on one server.
+        Err(Failure::Unconfirmed) => {
+            requests.iter().map(|_| (Err(Failure::Unconfirmed), None)).collect()
+        }
         Err(failure) if requests.len() == 1 => vec![(Err(failure), None)],
         // One of them may be the reason; alone, each gets its own answer.
         Err(_) => requests

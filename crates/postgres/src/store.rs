@@ -20,7 +20,7 @@ use crate::error::{Failure, server_error};
 use crate::leases::{Lease, LeaseHolder};
 use crate::queue::CommitQueue;
 use crate::schema::unusable;
-use crate::{commit, entries, leases, schema};
+use crate::{commit, entries, leases, schema, server};
 
 /// How often a commit is tried when other transactions are in the way.
 const MOST_TRIES: u32 = 6;
@@ -99,7 +99,8 @@ impl PostgresStore {
         let store = PostgresStore::new(address, Some(lease));
         let opened = store.shared.pool.lend().and_then(|mut lent| {
             lent.with(|connection| {
-                check_durability(connection)?;
+                server::check_writable(connection)?;
+                server::check_durability(connection)?;
                 schema::create_or_migrate(connection, address.root(), may_create)
             })
         });
@@ -128,21 +129,6 @@ impl PostgresStore {
         };
         PostgresStore { shared: Arc::new(shared) }
     }
-}
-
-/// Refuses a server that would acknowledge commits that a power cut can take back.
-fn check_durability(connection: &mut Connection) -> Result<(), Failure> {
-    let settings = "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')";
-    for row in connection.query(settings, &[])? {
-        let (name, value): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
-        if !matches!(value, "on" | "remote_apply") {
-            let text = format!(
-                "the server has {name} = {value}, so a power cut could take back turns; set {name} = on"
-            );
-            return Err(unusable(text).into());
-        }
-    }
-    Ok(())
 }
 
 impl PostgresShared {
@@ -190,7 +176,11 @@ impl PostgresShared {
             let settled = self.pool.lend().and_then(|mut lent| {
                 lent.with(|connection| {
                     let held = connection.in_transaction("BEGIN", |connection| {
-                        leases::renumber(connection, &mut renumbered)
+                        let held = leases::renumber(connection, &mut renumbered)?;
+                        // Even if all leases are lost, this transaction writes. So it waits for the standbys, which
+                        // then have the commit in question, too.
+                        connection.run("UPDATE root_version SET version = version", &[])?;
+                        Ok(held)
                     })?;
                     Ok((held, commit::is_committed(connection, id)?))
                 })
@@ -206,7 +196,8 @@ impl PostgresShared {
                 }
                 Err(failure) => {
                     tries += 1;
-                    if tries >= MOST_RECONNECTS {
+                    // A server that waits for its standby in vain would do so again.
+                    if tries >= MOST_RECONNECTS || matches!(failure, Failure::Unconfirmed) {
                         return Err(failure);
                     }
                     thread::sleep(pause);
@@ -215,6 +206,11 @@ impl PostgresShared {
             }
         }
     }
+}
+
+/// The error for a commit that may be there or not, or may be lost with the server.
+fn unknown_outcome(failure: Failure, scope: &FilePath) -> StoreError {
+    StoreError::Poisoned { cause: Arc::new(failure.into_store("commit to", scope)) }
 }
 
 /// What became of a commit whose connection was lost.
@@ -262,7 +258,7 @@ impl Store for PostgresStore {
     fn snapshot(&self, paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
         let path = paths.first().cloned().unwrap_or_default();
         let begin = || {
-            let mut lent = self.shared.pool.lend()?;
+            let mut lent = self.shared.pool.lend_to_snapshot()?;
             lent.with(|connection| {
                 connection.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             })?;
@@ -399,12 +395,10 @@ impl PostgresWriter {
                         Ok(CommitOutcome::Absent) => {
                             return Err(server_error(&error, "commit to", &scope));
                         }
-                        Err(failure) => {
-                            let cause = Arc::new(failure.into_store("commit to", &scope));
-                            return Err(StoreError::Poisoned { cause });
-                        }
+                        Err(failure) => return Err(unknown_outcome(failure, &scope)),
                     }
                 }
+                Failure::Unconfirmed => return Err(unknown_outcome(failure, &scope)),
                 failure => return Err(failure.into_store("commit to", &scope)),
             }
         }

@@ -9,6 +9,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
+use crate::server_roots;
 use crate::sources::{self, SourceLocation, SourceOrigin};
 
 /// List, add or remove the folders that are searched for sessions
@@ -68,7 +69,7 @@ fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
     for source in sources {
         let layout = source.layout.map(|layout| layout.name());
         let path = source.path.to_string_lossy();
-        let there = source.path.exists();
+        let there = server_roots::may_exist(&source.path);
         if context.json {
             let object = JsonObject::new().text("name", &source.name);
             let object = match layout {

@@ -185,6 +185,62 @@ fn a_password_is_never_shown() {
     }));
 }
 
+/// An address in `EVERTURN_ROOT`: its password is in no output and in no name or content of a file, and what does not
+/// belong to sessions is stored in the user's home as usual.
+#[test]
+fn an_address_in_the_environment_is_no_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, here) = (dir.path().join("home"), dir.path().join("here"));
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(&here).unwrap();
+    let address = new_address().replace("everturn@", "everturn:s3cret@");
+    let turn = r#"{"role":"user","content":"Open the gate."}"#;
+    for (words, input) in [
+        ("new thread --id tale", ""),
+        ("append tale", turn),
+        ("ls --json", ""),
+        ("search gate --json", ""),
+        ("check --json", ""),
+        ("config path", ""),
+        ("config get root", ""),
+        ("config explain root", ""),
+        ("sources list", ""),
+        ("sources list --json", ""),
+        ("stats", ""),
+    ] {
+        let all: Vec<&str> = words.split(' ').collect();
+        let mut command = everturn(&here, &all);
+        command.env("HOME", &home).env("EVERTURN_ROOT", &address);
+        let output = run(command, input);
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{words}: {text}");
+        assert!(!text.contains("s3cret"), "{words}: {text}");
+        assert!(
+            !text.contains("(missing)") && !text.contains("\"there\":false"),
+            "{words}: {text}"
+        );
+    }
+    assert_eq!(
+        std::fs::read_dir(&here).unwrap().count(),
+        0,
+        "a directory is named after the address"
+    );
+    assert!(home.join(".everturn/cache/catalog").is_dir());
+    let mut waiting = vec![home];
+    while let Some(at) = waiting.pop() {
+        for entry in std::fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            assert!(!path.to_string_lossy().contains("s3cret"), "{}", path.display());
+            if path.is_dir() {
+                waiting.push(path);
+            } else {
+                let bytes = std::fs::read(&path).unwrap();
+                assert!(!bytes.windows(6).any(|part| part == b"s3cret"), "{}", path.display());
+            }
+        }
+    }
+}
+
 /// A search finds what another process has written since the index was made.
 #[test]
 fn the_index_follows_a_root_on_a_server() {

@@ -11,6 +11,7 @@ mod copies;
 mod crashes;
 mod flows;
 mod served;
+mod writers;
 
 use std::io::Write;
 use std::path::Path;

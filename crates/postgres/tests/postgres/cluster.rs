@@ -96,29 +96,64 @@ impl Cluster {
         cluster
     }
 
-    /// Kills the server and all its processes at once, as a crash of the machine does, and starts it again.
-    pub(crate) fn kill_and_restart(&mut self) {
+    /// Starts a standby that follows this server, with settings of its own.
+    pub(crate) fn standby(&self, settings: &str) -> Cluster {
+        let dir = tempfile::Builder::new().prefix("everturn-pg").tempdir().unwrap().keep();
+        let mut copy = Command::new(programs().join("pg_basebackup"));
+        copy.args(["-h", "127.0.0.1", "-U", "everturn", "-p", &self.port.to_string(), "-N"]);
+        copy.args(["-R", "-X", "stream", "-c", "fast", "-D", "data"]).current_dir(&dir);
+        unprivileged(&mut copy, &dir);
+        assert!(copy.status().unwrap().success(), "the server cannot be copied");
+        let port = free_port();
+        let (open, script) = run_server(&dir, port, settings);
+        let settings = settings.to_owned();
+        let cluster = Cluster { port, dir, settings, _open: open, script };
+        cluster.wait_until_ready(&cluster.dir);
+        cluster
+    }
+
+    /// Makes a standby accept writes.
+    pub(crate) fn promote(&self) {
+        let row = self.client().query_one("SELECT pg_promote(true, 60)", &[]).unwrap();
+        assert!(row.get::<_, bool>(0));
+    }
+
+    /// Kills the server and all its processes at once, as a crash of the machine does.
+    pub(crate) fn kill(&mut self) {
         let group = std::fs::read_to_string(self.dir.join("data/postmaster.pid")).unwrap();
         let server = group.lines().next().unwrap();
+        let signal = |name: &str, processes: &[String]| {
+            let mut kill = Command::new("kill");
+            kill.arg(name).args(processes).stderr(Stdio::null());
+            kill.status().unwrap().success()
+        };
+        // A stopped server starts no backend that would be missed.
+        assert!(signal("-STOP", &[server.to_owned()]));
         let backends = Command::new("pgrep").args(["-P", server]).output().unwrap();
         let mut all = vec![server.to_owned()];
         all.extend(String::from_utf8(backends.stdout).unwrap().lines().map(str::to_owned));
-        assert!(Command::new("kill").arg("-KILL").args(&all).status().unwrap().success());
-        while Command::new("kill")
-            .args(["-0", server])
-            .stderr(Stdio::null())
-            .status()
-            .unwrap()
-            .success()
-        {
+        // A backend may have ended by itself.
+        signal("-KILL", &all);
+        while all.iter().any(|process| signal("-0", std::slice::from_ref(process))) {
             sleep(Duration::from_millis(10));
         }
         std::fs::remove_file(self.dir.join("data/postmaster.pid")).unwrap();
+    }
+
+    /// Kills the server, and starts it again.
+    pub(crate) fn kill_and_restart(&mut self) {
+        self.kill();
         // The script of the killed server must not remove the files of the new one.
         self.script.kill().unwrap();
         self.script.wait().unwrap();
         (self._open, self.script) = run_server(&self.dir, self.port, &self.settings);
         self.wait_until_ready(&self.dir);
+    }
+
+    /// Restarts the server with other settings.
+    pub(crate) fn restart_with(&mut self, settings: &str) {
+        settings.clone_into(&mut self.settings);
+        self.kill_and_restart();
     }
 
     fn wait_until_ready(&self, dir: &Path) {

@@ -58,7 +58,7 @@ fn a_killed_server_loses_and_doubles_no_acknowledged_turn() {
         assert_eq!(String::from_utf8(state).unwrap(), found.last().unwrap().to_string());
     }
     println!("{KILLS} kills: {acknowledged} turns acknowledged, {unknown} with an unknown outcome");
-    assert!(acknowledged > 100, "{acknowledged}");
+    assert!(acknowledged > 20, "{acknowledged}");
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

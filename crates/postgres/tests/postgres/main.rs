@@ -7,10 +7,14 @@
 mod cluster;
 mod commits;
 mod crashes;
+mod failover;
 mod leases;
+mod model;
 mod opening;
+mod partitions;
 mod proxy;
 mod rights;
+mod scale;
 mod suite;
 #[path = "../../../store/tests/store/support.rs"]
 #[expect(dead_code, reason = "shared with the suites of the other stores")]

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use everturn_postgres::PostgresStore;
@@ -16,35 +16,45 @@ use crate::support::{append, path, replace};
 const CUTS: i64 = 520;
 
 /// Forwards connections to the server. When `left` reaches zero, the message on its way is lost with its connection.
-struct Proxy {
-    port: u16,
+pub(crate) struct Proxy {
+    pub(crate) port: u16,
     left: Arc<AtomicI64>,
+    /// As long as another thread holds this, nothing arrives, and no connection is closed.
+    pub(crate) partition: Arc<Mutex<()>>,
 }
 
 impl Proxy {
-    fn start(server: u16) -> Proxy {
+    pub(crate) fn start(server: u16) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let left = Arc::new(AtomicI64::new(i64::MAX));
         let counter = Arc::clone(&left);
+        let partition = Arc::new(Mutex::new(()));
+        let waiting = Arc::clone(&partition);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let (client, server) =
                     (client.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
                 client.set_nodelay(true).unwrap();
                 server.set_nodelay(true).unwrap();
-                forward(&client, &server, true, &counter);
-                forward(&server, &client, false, &counter);
+                forward(&client, &server, true, &counter, &waiting);
+                forward(&server, &client, false, &counter, &waiting);
             }
         });
-        Proxy { port, left }
+        Proxy { port, left, partition }
     }
 }
 
 /// Copies one direction message by message. The first message of a client has no type.
-fn forward(from: &TcpStream, to: &TcpStream, mut untyped: bool, left: &Arc<AtomicI64>) {
+fn forward(
+    from: &TcpStream,
+    to: &TcpStream,
+    mut untyped: bool,
+    left: &Arc<AtomicI64>,
+    partition: &Arc<Mutex<()>>,
+) {
     let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-    let left = Arc::clone(left);
+    let (left, partition) = (Arc::clone(left), Arc::clone(partition));
     thread::spawn(move || {
         let mut copy = || -> std::io::Result<()> {
             loop {
@@ -58,6 +68,7 @@ fn forward(from: &TcpStream, to: &TcpStream, mut untyped: bool, left: &Arc<Atomi
                 if left.fetch_sub(1, Ordering::SeqCst) == 1 {
                     return Ok(());
                 }
+                drop(partition.lock().unwrap());
                 to.write_all(&message)?;
             }
         };
