@@ -33,7 +33,7 @@ pub use capabilities::{
     StoredTurn, TimePrecision, Transition,
 };
 pub use editor::{
-    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SnapshotEditor, UndoEditor,
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SnapshotEditor, TitleEditor, UndoEditor,
 };
 pub use error::SessionError;
 pub use error::error_chain;
