@@ -1,6 +1,6 @@
 //! All routes of the API, below `/api/v1`.
 //!
-//! - `sessions`: lists with facets, one session, new sessions, status, pins; `trash`: the trash.
+//! - `sessions`: lists with facets, one session, new sessions, status; `pins`: pins; `trash`: the trash.
 //! - `turns`: the requests of the line protocol that write; `revise`: edits; `entries`: pages of entries.
 //! - `states`: states, differences, branches; `timeline`: what happened at each turn.
 //! - `find`: search; `stats`: tokens and costs; `export`: downloads; `care`: check, repair and secrets.
@@ -20,6 +20,7 @@ mod export;
 mod find;
 mod graph;
 mod overview;
+mod pins;
 mod plain;
 mod play;
 mod retention;
@@ -41,6 +42,7 @@ pub(crate) fn routes() -> Vec<Route> {
     [
         describe::routes(),
         sessions::routes(),
+        pins::routes(),
         trash::routes(),
         entries::routes(),
         states::routes(),

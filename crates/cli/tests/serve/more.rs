@@ -187,8 +187,8 @@ fn a_campaign_is_created_and_played() {
     assert_eq!((status, &opened["turn"]), (200, &1.into()), "{opened}");
     assert!(!opened["text"].as_str().unwrap().is_empty(), "{opened}");
     let look = r#"{"do":"say","line":"look around"}"#;
-    let (status, told) = play(look, &[("If-Match", "\"1\""), ("Idempotency-Key", "k1")]);
-    assert_eq!((status, &told["turn"]), (200, &2.into()), "{told}");
+    let (status, said) = play(look, &[("If-Match", "\"1\""), ("Idempotency-Key", "k1")]);
+    assert_eq!((status, &said["turn"]), (200, &2.into()), "{said}");
     let (status, late) = play(look, &[("If-Match", "\"1\"")]);
     assert_eq!((status, &late["code"]), (412, &"conflict".into()), "{late}");
     let (status, again) = play(r#"{"do":"retry"}"#, &[]);
@@ -232,9 +232,9 @@ fn the_answer_of_a_narrator_is_streamed() {
         let lines = BufReader::new(connection).lines().map_while(Result::ok);
         lines.filter(|line| line.starts_with("event: ") || line.starts_with("data: ")).collect()
     };
-    let told: Vec<String> = stream(r#"{"do":"say","line":""}"#, None);
-    assert_eq!(told[told.len() - 2], "event: turn", "{told:?}");
-    assert!(told.last().unwrap().contains("\"turn\":1"), "{told:?}");
+    let said: Vec<String> = stream(r#"{"do":"say","line":""}"#, None);
+    assert_eq!(said[said.len() - 2], "event: turn", "{said:?}");
+    assert!(said.last().unwrap().contains("\"turn\":1"), "{said:?}");
     let late: Vec<String> = stream(r#"{"do":"say","line":"wait"}"#, Some("\"7\""));
     assert_eq!(late[0], "event: problem", "{late:?}");
     assert!(late[1].contains("\"status\":412"), "{late:?}");

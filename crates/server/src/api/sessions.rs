@@ -1,11 +1,11 @@
-//! Sessions: lists with facets, one session, new sessions, status, pins.
+//! Sessions: lists with facets, one session, new sessions, status.
 
 use std::collections::{BTreeMap, HashSet};
 
 use axum::http::Method;
 use everturn::format::{self, Operation, Transition};
 use everturn::model::{NewSession, SessionSummary};
-use everturn::retention::{is_pinned, list_pins, pin_session, unpin_session};
+use everturn::retention::{is_pinned, list_pins};
 use everturn::tree::JsonTree;
 use everturn_catalog::{CatalogSession, SummaryDetail, parse_period};
 use everturn_requests::{Access, Warning};
@@ -462,35 +462,9 @@ fn trash_session(call: &Call<'_>, _: NoBody) -> Result<Answer<TransitionAnswer>,
     transition(call, Transition::Trash)
 }
 
-/// Whether a session is pinned.
-#[derive(Debug, Serialize, JsonSchema)]
-struct PinAnswer {
-    /// Whether it is pinned now.
-    pinned: bool,
-    /// Whether that is new.
-    changed: bool,
-}
-
-fn pin(call: &Call<'_>, _: NoBody) -> Result<Answer<PinAnswer>, Problem> {
-    let found = call.session()?;
-    found.format.editing(Operation::Write)?;
-    let root = call.library.writable_root(found.source)?;
-    let changed = pin_session(root.store(), found.format, &found.place, call.library.now())?;
-    Ok(Answer::ok(PinAnswer { pinned: true, changed }))
-}
-
-fn unpin(call: &Call<'_>, _: NoBody) -> Result<Answer<PinAnswer>, Problem> {
-    let found = call.session()?;
-    found.format.editing(Operation::Write)?;
-    let root = call.library.writable_root(found.source)?;
-    let changed = unpin_session(root.store(), found.format, &found.place)?;
-    Ok(Answer::ok(PinAnswer { pinned: false, changed }))
-}
-
 pub(super) fn routes() -> Vec<Route> {
     let all = "/api/v1/sessions";
     let one = "/api/v1/sessions/{session}";
-    let pinned = "/api/v1/sessions/{session}/pin";
     vec![
         Route::get((all, "listSessions", "Sessions, most recently changed first."), list_sessions),
         Route::change((Method::POST, all, "createSession", "Creates a session."), create_session)
@@ -523,7 +497,5 @@ pub(super) fn routes() -> Vec<Route> {
             ),
             trash_session,
         ),
-        Route::change((Method::PUT, pinned, "pinSession", "Pins a session."), pin),
-        Route::change((Method::DELETE, pinned, "unpinSession", "Unpins a session."), unpin),
     ]
 }

@@ -53,7 +53,7 @@ struct MapArea {
 struct TurnVersion {
     /// What the player did.
     line: String,
-    /// What the narrator told.
+    /// What the narrator said.
     text: String,
 }
 
