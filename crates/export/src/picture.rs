@@ -112,6 +112,14 @@ impl Picture {
     }
 }
 
+/// The media type and the bytes of a picture that the record of an attachment contains; `None` if there is none, or if it
+/// is not a picture of a known format and a sensible size.
+#[must_use]
+pub fn safe_picture(attachment: &Attachment) -> Option<(&'static str, Vec<u8>)> {
+    let picture = Picture::of(attachment, None)?;
+    Some((picture.format.media_type(), picture.bytes))
+}
+
 /// Decodes a `data:` URL without its scheme.
 fn decode_data(data: &str) -> Option<Vec<u8>> {
     let (kind, encoded) = data.split_once(',')?;

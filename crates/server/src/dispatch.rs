@@ -22,6 +22,7 @@ use crate::audit::Principal;
 use crate::events::{LIST_EVENTS, SESSION_EVENTS, list_events, session_events};
 use crate::guard::{LOGIN, TOKEN};
 use crate::headers::{compressed, protect};
+use crate::play_stream::{PLAY_STREAM, stream_play};
 use crate::problem::Problem;
 use crate::route::{Call, CallInput, Effect, JSON, Reply, Route};
 use crate::session_key::short_hash;
@@ -52,9 +53,13 @@ pub(crate) fn router(state: &Arc<ServerState>, stop: &watch::Receiver<bool>) -> 
                         headers: HeaderMap| {
         session_events(state, session, headers, (query.after, of_session.clone()))
     };
+    let play = |State(state): State<Arc<ServerState>>,
+                Path(session): Path<String>,
+                request: Request| stream_play(state, session, request);
     let mut router = Router::new()
         .route(LIST_EVENTS, get(list))
         .route(SESSION_EVENTS, get(session))
+        .route(PLAY_STREAM, on(MethodFilter::POST, play))
         .route(LOGIN, get(login::log_in))
         .route(TOKEN, on(MethodFilter::POST, login::exchange_code))
         .route("/api/v1/codes", on(MethodFilter::POST, login::new_code))
@@ -100,7 +105,8 @@ async fn guarded(
 
 async fn fallback(request: Request) -> Response<Body> {
     let path = request.uri().path();
-    match page::file(path).filter(|_| matches!(*request.method(), Method::GET | Method::HEAD)) {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    match page::file(path, request.headers()).filter(|_| is_read) {
         Some(file) => file,
         None => Problem::not_found(format!("there is nothing at {path:?}"))
             .hint("GET /api/v1/openapi.json describes the API")

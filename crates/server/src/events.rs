@@ -46,7 +46,7 @@ impl Stream for EventBody {
     }
 }
 
-fn event_response(parts: mpsc::Receiver<Bytes>) -> Response<Body> {
+pub(crate) fn event_response(parts: mpsc::Receiver<Bytes>) -> Response<Body> {
     let mut response = Response::new(Body::from_stream(EventBody(parts)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

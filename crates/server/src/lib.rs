@@ -17,6 +17,7 @@
 //! - `route`: a route with the types of its query, body and answer; `api`: all routes; `openapi`: their description.
 //! - `hub`: which files have changed; `live`: what follows a cursor; `state`: what all requests share; `events`:
 //!   server-sent events.
+//! - `narration`: who narrates campaigns; `play_stream`: the narrator's answer while it arrives.
 //! - `mcp`: tools, resources and prompts for agents.
 //! - `login`: how a client gets in, and out.
 //! - `page`: the page at `/`.
@@ -36,9 +37,11 @@ mod listener;
 mod live;
 mod login;
 mod mcp;
+mod narration;
 mod openapi;
 mod options;
 mod page;
+mod play_stream;
 mod problem;
 mod rate;
 mod route;
@@ -48,5 +51,6 @@ mod socket;
 mod state;
 
 pub use audit::AuditRecord;
+pub use narration::{NarrationSink, NarratorMaker};
 pub use options::{ServeAddress, ServeLimits, ServeOptions, ServedSource, SourceOpener};
 pub use server::{ServeError, Server, serve_mcp};

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
+use everturn::campaign::Narrator;
 use everturn::format::{self, SessionFormat, SessionReader};
 use everturn::model::SessionRef;
 use everturn::store::Store;
@@ -21,6 +22,7 @@ use everturn_requests::{Access, ErrorCode, Request, RequestError, Response, Sess
 use jiff::Timestamp;
 
 use crate::hub::LiveHub;
+use crate::narration::NarrationSink;
 use crate::options::ServeOptions;
 use crate::problem::Problem;
 use crate::session_key::KeyAssigner;
@@ -237,6 +239,34 @@ impl Library {
         self.known().remove(key);
     }
 
+    /// The sessions of the last list.
+    pub(crate) fn located(&self) -> Vec<LocatedSession> {
+        self.known().values().cloned().collect()
+    }
+
+    /// Reports a change of a session that was made without [`Library::handle`].
+    pub(crate) fn changed(&self, found: &LocatedSession) {
+        self.hub.changed(found.source, &found.place.path);
+    }
+
+    /// The name of the narrator of campaigns.
+    pub(crate) fn narrator_name(&self) -> &str {
+        self.options.narrator.name()
+    }
+
+    /// Makes a narrator; `sink` receives its text as it arrives.
+    pub(crate) fn narrator(
+        &self,
+        seed: u64,
+        sink: NarrationSink,
+    ) -> Result<Box<dyn Narrator>, Problem> {
+        let made = self.options.narrator.make(seed, sink);
+        made.map_err(|cause| {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "unsupported", cause)
+                .hint("start the server with another --narrator")
+        })
+    }
+
     /// Opens a session for reading.
     pub(crate) fn read(&self, found: &LocatedSession) -> Result<AnySession, Problem> {
         let root = self.slot(found.source)?.root(self.options.now)?;
@@ -282,6 +312,11 @@ impl Library {
     /// Releases a session before it is changed as a whole.
     pub(crate) fn release(&self, found: &LocatedSession) -> Result<(), Problem> {
         self.open.release(&found.key)
+    }
+
+    /// Releases all sessions, before several are changed as a whole.
+    pub(crate) fn release_all(&self) -> Result<(), Problem> {
+        self.open.release_all()
     }
 
     /// Releases the sessions that were not written to for a while.

@@ -5,8 +5,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::api::PlayRequest;
 use crate::events::{LIST_EVENTS, SESSION_EVENTS};
 use crate::login::{CodeAnswer, CodeRequest, LogoutAnswer, TokenAnswer};
+use crate::play_stream::PLAY_STREAM;
 use crate::problem::{PROBLEM_TYPE, Problem};
 use crate::route::{AnswerKind, Effect, JSON, NoBody, Route};
 
@@ -189,6 +191,25 @@ fn events_operation(
     json!({"operationId": id, "summary": summary, "parameters": parameters, "responses": responses})
 }
 
+/// A turn of a campaign with a stream as the answer.
+fn play_operation(generator: &mut SchemaGenerator) -> Value {
+    let summary = "Plays a turn of a campaign; the narrator's text so far as server-sent events.";
+    let body = generator.subschema_for::<PlayRequest>();
+    let mut responses = problem_responses(generator);
+    let stream = json!({"text/event-stream": {"schema": {"type": "string"}}});
+    responses.insert("200".to_owned(), json!({"description": summary, "content": stream}));
+    let mut parameters = path_parameters(PLAY_STREAM);
+    let key =
+        "A key that is stored with the turn, so that it is stored once however often it is sent.";
+    parameters.push(header_parameter("If-Match", "The last turn, in quotes."));
+    parameters.push(header_parameter("Idempotency-Key", key));
+    json!({
+        "operationId": "streamPlay", "summary": summary, "parameters": parameters,
+        "responses": responses, "requestBody": request_body(body.as_value(), generator),
+        "x-everturn-audited": true,
+    })
+}
+
 /// The document.
 pub(crate) fn document(routes: &[Route]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -203,7 +224,8 @@ pub(crate) fn document(routes: &[Route]) -> Value {
             item.insert(method.as_str().to_ascii_lowercase(), operation);
         }
     };
-    for route in routes {
+    // Pages for browsers are no part of the API.
+    for route in routes.iter().filter(|route| route.path.starts_with("/api/")) {
         let mut described = operation(route, &mut generator);
         if route.effect == Effect::Write
             && let Some(described) = described.as_object_mut()
@@ -236,6 +258,7 @@ pub(crate) fn document(routes: &[Route]) -> Value {
     ] {
         add(stream.1, &Method::GET, events_operation(stream, &mut generator));
     }
+    add(PLAY_STREAM, &Method::POST, play_operation(&mut generator));
     let schemas = generator.take_definitions(true);
     json!({
         "openapi": "3.1.0",

@@ -12,6 +12,7 @@ use everturn_requests::Access;
 use jiff::Timestamp;
 
 use crate::audit::AuditRecord;
+use crate::narration::NarratorMaker;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +114,8 @@ pub struct ServeOptions {
     pub agents_may_write: bool,
     /// The sources, in the order of lists.
     pub sources: Vec<ServedSource>,
+    /// Who narrates campaigns that are played through the server.
+    pub narrator: NarratorMaker,
     /// The directory of the search index and of cached summaries.
     pub catalog: Option<PathBuf>,
     /// This process, as lock files name it.

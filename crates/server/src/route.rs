@@ -103,6 +103,12 @@ pub(crate) struct FileAnswer {
     pub(crate) name: String,
 }
 
+/// A page.
+pub(crate) struct HtmlPage(pub(crate) String);
+
+/// The media type of pages.
+const HTML: &str = "text/html; charset=utf-8";
+
 /// The answer as bytes.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -255,6 +261,22 @@ impl Route {
             let FileAnswer { bytes, media, name } = handle(call, read_query(&call.input.query)?)?;
             let (status, etag, location, file) = (StatusCode::OK, None, None, Some(name));
             Ok(Reply { status, bytes, media, etag, location, file })
+        })
+    }
+
+    /// A route that returns a page for browsers.
+    pub(crate) fn page<Q>(
+        (path, operation, summary): (&'static str, &'static str, &'static str),
+        handle: fn(&Call<'_>, Q) -> Result<HtmlPage, Problem>,
+    ) -> Route
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+    {
+        let line = (Method::GET, path, operation, summary);
+        Route::base(line, inline_schema_of::<Q>, AnswerKind::File(&[HTML]), move |call| {
+            let HtmlPage(text) = handle(call, read_query(&call.input.query)?)?;
+            let (status, etag, location, file) = (StatusCode::OK, None, None, None);
+            Ok(Reply { status, bytes: text.into_bytes(), media: HTML, etag, location, file })
         })
     }
 

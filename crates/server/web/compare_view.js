@@ -1,12 +1,22 @@
-// Two sessions or branches side by side, aligned by turn.
+// Two sessions or branches side by side, aligned by turn, from the first turn that differs.
 
 import { api, explain } from './api.js';
-import { announce, fill, h } from './dom.js';
+import { announce, count, fill, h } from './dom.js';
 import { setCommands } from './keys.js';
-import { sessionLink } from './session_view.js';
-import { changeList } from './state_tree.js';
+import { sessionLink } from './links.js';
+import { shortValue } from './state_tree.js';
 
-const PAGE = 200;
+/**
+ * The words of a text, marked where the other text lacks them.
+ *
+ * @param {string} text
+ * @param {string} other
+ * @param {'ins' | 'del'} tag
+ */
+function markedWords(text, other, tag) {
+  const there = new Set(other.split(/\s+/));
+  return text.split(/(\s+)/).map(word => (word.trim() && !there.has(word) ? h(tag, null, word) : word));
+}
 
 /**
  * @param {HTMLElement} main
@@ -15,60 +25,60 @@ const PAGE = 200;
  * @returns {Promise<{ refresh: () => void, close: () => void }>}
  */
 export async function showComparison(main, left, right) {
-  const keys = [left, right];
-  const infos = await Promise.all(keys.map(key => api.session(key)));
-  const grid = h('div', { class: 'compare' }, ...infos.map(info => h('h2', { dir: 'auto' },
-    h('a', { href: sessionLink(info.key) }, info.title || info.id))));
+  // A branch of a session follows its key after a slash.
+  const [one, two] = [left, right].map(each => each.split('\n'));
+  const names = { left: one[0], right: two[0], left_branch: one[1], right_branch: two[1] };
+  const first = await api.compare({ ...names, limit: 50 });
+  const sides = /** @type {const} */ (['left', 'right']);
+  const grid = h('div', { class: 'compare', role: 'region', 'aria-label': 'Turns side by side' });
   const more = h('button', { type: 'button', onclick: () => load() }, 'Show more turns');
-  const last = Math.max(...infos.map(info => info.turns ?? 0));
-  let from = 0;
-  setCommands('view', []);
-  fill(main, h('section', { class: 'pad' }, h('h1', null, 'Compare'), grid, more));
+  const before = h('button', { type: 'button', hidden: first.common === 0, onclick: () => earlier() }, 'Show the common turns');
+  let next = first.next;
+  setCommands('view', [{ name: 'Show more turns', key: 'j', run: () => load() }]);
 
-  /**
-   * @param {string} key
-   * @param {number} first
-   * @param {number} to
-   */
-  async function texts(key, first, to) {
-    /** @type {Map<number, string[]>} */
-    const turns = new Map();
-    /** @type {string | null} */
-    let cursor = null;
-    do {
-      /** @type {{ entries: import('./api.js').Entry[], next: string | null }} */
-      const page = await api.entries(key, { from: first, to, limit: 500, cursor });
-      for (const entry of page.entries) {
-        turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), `${entry.speaker}: ${entry.text}`]);
-      }
-      cursor = page.next;
-    } while (cursor);
-    return turns;
+  /** @param {import('./api.js').Comparison['turns'][number]} turn */
+  function row(turn) {
+    const texts = sides.map(side => turn[side].map(entry => `${entry.speaker}: ${entry.text}`).join('\n\n'));
+    return sides.map((side, index) => h('div', { class: turn.same ? 'same' : 'differs', dir: 'auto' },
+      h('a', { href: sessionLink(first[side].key, turn.turn), class: 'dim', 'aria-label': `Turn ${turn.turn} of ${first[side].title}` }, `#${turn.turn}`), ' ',
+      ...(turn.same ? [h('span', { class: 'lines' }, turn.left.map(entry => `${entry.speaker}: ${entry.text}`).join('\n\n'))]
+        : texts[index] ? [h('span', { class: 'lines' }, ...markedWords(texts[index], texts[1 - index], index === 0 ? 'del' : 'ins'))]
+          : [h('span', { class: 'dim' }, 'no turn')])));
   }
 
   async function load() {
+    if (next === null) return;
     try {
-      const to = from + PAGE - 1;
-      const [one, two] = await Promise.all(keys.map(key => texts(key, from, to)));
-      for (let turn = from; turn <= Math.min(to, last); turn += 1) {
-        const pair = [one, two].map(turns => (turns.get(turn) ?? []).join('\n\n'));
-        if (!pair[0] && !pair[1]) continue;
-        const differs = pair[0] !== pair[1] ? 'differs' : 'dim';
-        pair.forEach((text, index) => grid.append(h('div', { class: differs, dir: 'auto' },
-          h('a', { href: sessionLink(keys[index], turn), class: 'dim' }, `#${turn}`), ' ', text || '–')));
-      }
-      from = to + 1;
-      more.hidden = from > last;
-      if (more.hidden) await showStates();
+      const page = await api.compare({ ...names, from: next, limit: 50 });
+      next = page.next;
+      grid.append(...page.turns.flatMap(row));
+      more.hidden = next === null;
     } catch (error) { announce(explain(error), 'error'); }
   }
 
-  async function showStates() {
-    const ends = infos.map(info => info.turns ?? 0);
-    const changes = await Promise.all(keys.map((key, index) => api.diff(key, 0, ends[index]).catch(() => ({ changes: [] }))));
-    grid.append(...changes.map((each, index) => h('div', null, h('h3', null, `State changes, turns 0 to ${ends[index]}`), changeList(each.changes))));
+  async function earlier() {
+    before.hidden = true;
+    try {
+      const page = await api.compare({ ...names, from: Math.max(0, first.common - 49), limit: Math.min(50, first.common + 1) });
+      grid.querySelector('.compare-head:last-of-type')?.after(...page.turns.filter(turn => turn.turn <= first.common).flatMap(row));
+    } catch (error) { announce(explain(error), 'error'); }
   }
 
-  await load();
+  const state = first.state.length === 0 ? [h('p', { class: 'dim' }, 'The last states do not differ, or are not stored.')]
+    : [h('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Differences of the states' }, h('table', { class: 'data mono' },
+      h('thead', null, h('tr', null, ...['path', 'left', 'right'].map(name => h('th', { scope: 'col' }, name)))),
+      h('tbody', null, ...first.state.map(each => h('tr', null, h('td', null, each.path.join('.')),
+        h('td', null, 'left' in each ? h('del', null, shortValue(each.left)) : h('span', { class: 'dim' }, 'nothing')),
+        h('td', null, 'right' in each ? h('ins', null, shortValue(each.right)) : h('span', { class: 'dim' }, 'nothing')))))))];
+  fill(main, h('section', { class: 'pad wide' }, h('h1', null, 'Compare'),
+    h('p', { class: 'dim' }, first.turns.length === 0 ? `Both are the same, up to turn ${count(first.common)}.`
+      : first.common > 0 ? `The same up to turn ${count(first.common)}; from then on:` : 'They differ from the first turn:'),
+    before,
+    h('div', null, grid), more,
+    h('h2', null, 'State at the end'), ...state));
+  grid.append(...sides.map(side => h('h2', { class: 'compare-head', dir: 'auto' },
+    h('a', { href: sessionLink(first[side].key) }, first[side].title || first[side].key),
+    h('span', { class: 'dim' }, ` ${count(first[side].turns)} turns`))), ...first.turns.flatMap(row));
+  more.hidden = next === null;
   return { refresh: () => {}, close: () => {} };
 }

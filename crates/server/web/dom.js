@@ -72,15 +72,17 @@ export function fill(parent, ...children) {
  *
  * @param {string} text
  * @param {'info' | 'error'} [kind]
+ * @param {{ name: string, run: () => void }} [action] A button beside it.
  */
-export function announce(text, kind = 'info') {
+export function announce(text, kind = 'info', action) {
   const region = document.getElementById('status');
   if (!region) return;
-  region.textContent = text;
+  const button = action ? h('button', { type: 'button', onclick: () => { region.classList.remove('shown'); action.run(); } }, action.name) : null;
+  fill(region, text, button);
   region.dataset.kind = kind;
   region.classList.add('shown');
   clearTimeout(announce.timer);
-  announce.timer = setTimeout(() => region.classList.remove('shown'), kind === 'error' ? 12000 : 4000);
+  announce.timer = setTimeout(() => region.classList.remove('shown'), kind === 'error' || action ? 12000 : 4000);
 }
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 announce.timer = undefined;

@@ -3,7 +3,7 @@
 import { api, explain } from './api.js';
 import { announce, debounce, fill, h, timeElement } from './dom.js';
 import { setCommands } from './keys.js';
-import { sessionLink } from './session_view.js';
+import { sessionLink } from './links.js';
 
 /**
  * The snippet with its matches marked. Positions count characters, not UTF-16 units.

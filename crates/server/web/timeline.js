@@ -1,4 +1,5 @@
-// The scrubber: a range input, so that the keyboard and screen readers work as everywhere, with marks above it.
+// The scrubber: a range input, so that the keyboard and screen readers work as everywhere, with marks, scenes, snapshots and
+// the amount of change above it.
 
 import { h, svg } from './dom.js';
 
@@ -8,6 +9,9 @@ import { h, svg } from './dom.js';
  * @property {string} kind
  * @property {string} name
  */
+
+/** How long a turn is shown while playing, in milliseconds. */
+const PACE = 800;
 
 export class Timeline {
   /**
@@ -28,19 +32,26 @@ export class Timeline {
       'aria-label': 'Turn', oninput: () => this.moved(),
     });
     this.play = h('button', { type: 'button', onclick: () => this.toggle(), 'aria-pressed': 'false' }, 'Play');
-    this.ticks = svg('svg', { class: 'ticks', preserveAspectRatio: 'none', viewBox: '0 0 1000 10', 'aria-hidden': 'true' });
+    this.back = h('button', { type: 'button', class: 'ghost', 'aria-label': 'Previous turn', onclick: () => this.step(-1) }, '‹');
+    this.forth = h('button', { type: 'button', class: 'ghost', 'aria-label': 'Next turn', onclick: () => this.step(1) }, '›');
+    this.ticks = svg('svg', { class: 'ticks', preserveAspectRatio: 'none', viewBox: '0 0 1000 14', 'aria-hidden': 'true' });
     this.element = h('div', { class: 'timeline', role: 'group', 'aria-label': 'Timeline' },
-      this.play, h('div', { class: 'track' }, this.ticks, this.input), this.output);
+      this.play, this.back, h('div', { class: 'track' }, this.ticks, this.input), this.forth, this.output);
     this.setTicks(options.ticks);
     this.label();
   }
 
-  /** @param {Tick[]} ticks */
-  setTicks(ticks) {
-    this.ticks.replaceChildren(...ticks.map(tick => {
-      const x = this.turns === 0 ? 0 : (tick.turn / this.turns) * 1000;
-      return svg('rect', { x: x - 1, y: 0, width: 2, height: 10, class: `tick ${tick.kind}` });
-    }));
+  /** @param {Tick[]} ticks @param {{ turn: number, change_bytes: number }[]} [sizes] */
+  setTicks(ticks, sizes = []) {
+    /** @param {number} turn */
+    const x = turn => (this.turns === 0 ? 0 : (turn / this.turns) * 1000);
+    const most = Math.max(1, ...sizes.map(each => each.change_bytes));
+    const bars = sizes.filter(each => each.change_bytes > 0).map(each => {
+      const height = 2 + 7 * Math.sqrt(each.change_bytes / most);
+      return svg('rect', { x: x(each.turn) - 1, y: 14 - height, width: Math.max(1, Math.min(6, 700 / Math.max(1, this.turns))), height, class: 'size' });
+    });
+    this.ticks.replaceChildren(...bars, ...ticks.map(tick =>
+      svg('rect', { x: x(tick.turn) - 1.5, y: 0, width: 3, height: 14, class: `tick ${tick.kind}` }, svg('title', {}, tick.name))));
   }
 
   get turn() {
@@ -94,7 +105,7 @@ export class Timeline {
       this.playing = setInterval(() => {
         this.step(1);
         if (this.turn >= this.turns) this.stop();
-      }, 800);
+      }, PACE);
       this.play.textContent = 'Pause';
       this.play.setAttribute('aria-pressed', 'true');
     }

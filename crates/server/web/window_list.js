@@ -14,6 +14,7 @@ export class RowWindow {
    * @param {number} options.rowHeight
    * @param {(row: T, index: number) => HTMLElement} options.render
    * @param {(index: number) => void} options.open Called with Enter or a click.
+   * @param {(index: number) => void} [options.toggle] Called with a click while Ctrl or Shift is pressed.
    * @param {() => void} [options.nearEnd] Called when the end of the loaded rows comes near.
    */
   constructor(options) {
@@ -37,7 +38,7 @@ export class RowWindow {
   }
 
   draw() {
-    const { rowHeight, render, open, nearEnd } = this.options;
+    const { rowHeight, render, open, toggle, nearEnd } = this.options;
     this.canvas.style.height = `${this.rows.length * rowHeight}px`;
     const first = Math.max(0, Math.floor(this.element.scrollTop / rowHeight) - 8);
     const last = Math.min(this.rows.length, first + Math.ceil(this.element.clientHeight / rowHeight) + 16);
@@ -52,7 +53,10 @@ export class RowWindow {
       node.setAttribute('aria-selected', String(index === this.selected));
       node.setAttribute('aria-setsize', String(this.rows.length));
       node.setAttribute('aria-posinset', String(index + 1));
-      node.addEventListener('click', () => { this.select(index); open(index); });
+      node.addEventListener('click', event => {
+        this.select(index);
+        if (toggle && (event.ctrlKey || event.metaKey || event.shiftKey)) toggle(index); else open(index);
+      });
       nodes.push(node);
     }
     this.canvas.replaceChildren(...nodes);
@@ -107,7 +111,7 @@ export class TurnWindow {
     this.options = options;
     this.turns = 0;
     this.element = h('div', { class: 'turns' });
-    /** @type {Map<Element, number>} */
+    /** The blocks that are shown or on their way. @type {Map<Element, Promise<void>>} */
     this.loaded = new Map();
     this.observer = new IntersectionObserver(changes => {
       for (const change of changes) {
@@ -151,20 +155,21 @@ export class TurnWindow {
    * @param {HTMLElement} block
    * @returns {Promise<void>}
    */
-  async load(block) {
-    if (this.loaded.has(block)) return;
-    const ticket = Math.random();
-    this.loaded.set(block, ticket);
+  load(block) {
+    const known = this.loaded.get(block);
+    if (known) return known;
     const { from, to } = this.range(block);
-    try {
-      const nodes = await this.options.load(from, to);
-      if (this.loaded.get(block) !== ticket) return;
+    /** @type {Promise<void>} */
+    const loading = this.options.load(from, to).then(nodes => {
+      if (this.loaded.get(block) !== loading) return;
       block.replaceChildren(...nodes);
       block.style.minHeight = '';
-    } catch (error) {
-      this.loaded.delete(block);
+    }, error => {
+      if (this.loaded.get(block) === loading) this.loaded.delete(block);
       this.options.failed(error);
-    }
+    });
+    this.loaded.set(block, loading);
+    return loading;
   }
 
   /** @param {HTMLElement} block */

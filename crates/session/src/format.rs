@@ -36,7 +36,7 @@ pub use capabilities::{
 };
 pub use checked::{CheckScope, CheckedFormat, FormatCheck};
 pub use editor::{
-    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SnapshotEditor, UndoEditor,
+    MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SnapshotEditor, TitleEditor, UndoEditor,
 };
 pub use error::SessionError;
 pub use error::error_chain;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use everturn_requests::Access;
-use everturn_server::{AuditRecord, ServeAddress, ServeLimits, ServeOptions, serve_mcp};
+use everturn_server::{
+    AuditRecord, NarratorMaker, ServeAddress, ServeLimits, ServeOptions, serve_mcp,
+};
 use serde_json::json;
 
 use super::Context;
@@ -145,6 +147,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         access: if args.allow_writes { Access::Write } else { Access::Read },
         agents_may_write: args.allow_writes,
         sources: sources::served_sources(context)?,
+        narrator: NarratorMaker::embedded(),
         catalog: catalog::directory(),
         owner: settings::lock_owner(),
         now: settings::now,

@@ -6,12 +6,15 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use everturn_requests::Access;
-use everturn_server::{AuditRecord, ServeAddress, ServeError, ServeLimits, ServeOptions, Server};
+use everturn_server::{
+    AuditRecord, NarratorMaker, ServeAddress, ServeError, ServeLimits, ServeOptions, Server,
+};
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
+use crate::narrator::{NarrationEvent, NarratorArgs};
 use crate::output::Output;
 use crate::{catalog, settings, sources};
 
@@ -68,6 +71,9 @@ pub(crate) struct Args {
     /// The number of requests per second to accept
     #[arg(long, value_name = "NUMBER", hide = true)]
     rate: Option<u32>,
+
+    #[command(flatten)]
+    narrator: NarratorArgs,
 }
 
 impl Args {
@@ -83,6 +89,29 @@ impl Args {
         Err(Error::new(Exit::Request, what)
             .hint("use 127.0.0.1, or add --i-know-this-is-not-encrypted"))
     }
+}
+
+/// The narrator of campaigns that are played in the browser.
+fn narrator_maker(args: &NarratorArgs) -> Result<NarratorMaker, Error> {
+    let args = args.with_config_defaults()?;
+    if args.embedded(0).is_some() {
+        return Ok(NarratorMaker::embedded());
+    }
+    // An invalid configuration is an error now, not with the first turn.
+    drop(args.build(0, Box::new(|_| {}))?);
+    let name = args.model.clone().unwrap_or_else(|| "a model".to_owned());
+    Ok(NarratorMaker::new(name, move |seed, mut sink| {
+        let mut text = String::new();
+        let listener = move |event: NarrationEvent<'_>| {
+            match event {
+                NarrationEvent::Text(piece) => text.push_str(piece),
+                NarrationEvent::Again => text.clear(),
+                NarrationEvent::Remark(remark) => Output::status(remark),
+            }
+            sink(&text);
+        };
+        args.build(seed, Box::new(listener)).map_err(|error| error.to_string())
+    }))
 }
 
 /// Opens a URL in the browser, if the system has a program for that.
@@ -145,6 +174,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         access: if args.read_only { Access::Read } else { Access::Write },
         agents_may_write: args.allow_agent_writes,
         sources: sources::served_sources(context)?,
+        narrator: narrator_maker(&args.narrator)?,
         catalog: catalog::directory(),
         owner: settings::lock_owner(),
         now: settings::now,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client::{Answer, Request, Server, foreign_session, home};
 
 /// Streams have tests of their own.
-const STREAMS: [&str; 2] = ["followSession", "followSessions"];
+const STREAMS: [&str; 3] = ["followSession", "followSessions", "streamPlay"];
 
 /// A client that knows only the document.
 struct DocumentedClient {
@@ -144,6 +144,11 @@ fn every_answer_fits_the_document() {
             ("checkSession", ""),
             ("scanSession", ""),
             ("getContext", "?tokens=50"),
+            ("getOverview", ""),
+            ("getAbilities", ""),
+            ("getUsage", ""),
+            ("getGraph", ""),
+            ("listAttachments", ""),
         ] {
             client.ok(id, &format!("{session}{query}"), None);
         }
@@ -153,6 +158,12 @@ fn every_answer_fits_the_document() {
         }
     }
     client.ok("search", "?q=lantern", None);
+    client.ok("searchContext", "?q=lantern&tokens=500", None);
+    client.ok("compareSessions", "?left=demo&right=fork", None);
+    client.ok("findChanges", "demo?path=gate", None);
+    client.ok("planRetention", "?count=1000", None);
+    client.ok("applyRetention", "", Some(json!({"count": 1000})));
+    play_a_campaign(&mut client);
     for by in ["model", "day", "project", "format"] {
         client.ok("getStats", &format!("?by={by}"), None);
     }
@@ -204,6 +215,12 @@ fn write_games(client: &mut DocumentedClient) {
     client.ok("unarchiveSession", "fork", None);
 }
 
+fn play_a_campaign(client: &mut DocumentedClient) {
+    client.ok("createSession", "", Some(json!({"format": "campaign", "id": "camp"})));
+    client.ok("playTurn", "camp", Some(json!({"do": "say", "line": "look around"})));
+    client.ok("getTable", "camp", None);
+}
+
 fn write_chats(client: &mut DocumentedClient) {
     let new = json!({"format": "chatlog", "id": "tale", "fields": {"title": "A tale"}});
     client.ok("createSession", "", Some(new));
@@ -214,6 +231,13 @@ fn write_chats(client: &mut DocumentedClient) {
     client.ok("reviseTurn", "tale", Some(json!({"change": "edit", "turn": 1, "text": "Three."})));
     let entries = client.ok("listEntries", "tale", None).json();
     assert_eq!(entries["entries"][0]["text"], "Three.", "{entries}");
+    client.ok("setTitle", "tale", Some(json!({"title": "Another tale"})));
+    let pixel = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+    let files = json!([{"type": "image", "url": pixel}]);
+    let content = json!({"text": "A map.", "attachments": files});
+    let turn = json!({"data": {"type": "narrator", "content": content}});
+    client.ok("appendTurn", "tale", Some(turn));
+    client.ok("getAttachment", "tale?turn=3&seq=3&number=1", None);
     client.ok("planRepair", "tale", None);
     client.ok("applyRepair", "tale", None);
 }

@@ -47,6 +47,9 @@ fn sessions_are_listed_with_facets_and_cursors() {
         ("status=nothing", 0),
         ("until=2026-01-02", 1),
         ("since=1d", 5),
+        ("sort=title&limit=2", 6),
+        ("sort=turns&limit=2", 6),
+        ("sort=created&limit=2", 6),
     ] {
         assert_eq!(server.get(&format!("/api/v1/sessions?{query}"))["total"], count, "{query}");
     }

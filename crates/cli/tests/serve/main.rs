@@ -15,5 +15,6 @@ mod client;
 mod live;
 mod load;
 mod mcp;
+mod more;
 mod safety;
 mod web;

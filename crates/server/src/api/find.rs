@@ -69,11 +69,11 @@ pub(crate) struct HitView {
     /// Its format.
     format: String,
     /// The branch that contains it, unless it is in the main line.
-    branch: Option<String>,
+    pub(crate) branch: Option<String>,
     /// Its turn.
     pub(crate) turn: u64,
     /// Its position in the session.
-    seq: u64,
+    pub(crate) seq: u64,
     /// Its ID.
     id: String,
     /// Its time.

@@ -1,11 +1,11 @@
-//! Sessions: lists with facets, one session, new sessions, status, pins.
+//! Sessions: lists with facets, one session, new sessions, status.
 
 use std::collections::{BTreeMap, HashSet};
 
 use axum::http::Method;
 use everturn::format::{self, Operation, Transition};
 use everturn::model::{NewSession, SessionSummary};
-use everturn::retention::{is_pinned, list_pins, pin_session, unpin_session};
+use everturn::retention::{is_pinned, list_pins};
 use everturn::tree::JsonTree;
 use everturn_catalog::{CatalogSession, SummaryDetail, parse_period};
 use everturn_requests::{Access, Warning};
@@ -86,6 +86,41 @@ impl SessionView {
     }
 }
 
+/// The order of a list. The place of a session in it is a text, which a cursor names with the key.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum SessionOrder {
+    /// Last changed first.
+    #[default]
+    Updated,
+    /// Newest first.
+    Created,
+    /// By title.
+    Title,
+    /// Most turns first.
+    Turns,
+}
+
+/// A session with its times, which are sorted more precisely than their texts.
+type DatedView = (SessionView, (Option<Timestamp>, Option<Timestamp>));
+
+impl SessionOrder {
+    /// Sorts by this text, and then by key.
+    fn text(self, (view, (updated, created)): &DatedView) -> String {
+        // The latest comes first; sessions without a time come last.
+        let late = |time: &Option<Timestamp>| {
+            let nanoseconds = time.map_or(i128::MAX, |time| -time.as_nanosecond());
+            format!("{:040}", nanoseconds.saturating_add(i128::from(u64::MAX) << 32))
+        };
+        match self {
+            SessionOrder::Updated => late(updated),
+            SessionOrder::Created => late(created),
+            SessionOrder::Title => view.title.to_lowercase(),
+            SessionOrder::Turns => format!("{:020}", u64::MAX - view.turns.unwrap_or(0)),
+        }
+    }
+}
+
 /// Which sessions to list.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -106,6 +141,9 @@ struct ListQuery {
     until: Option<String>,
     /// Only pinned sessions, or only others.
     pinned: Option<bool>,
+    /// The order: the most recent first, the longest first, or by title.
+    #[serde(default)]
+    sort: SessionOrder,
     /// The number of sessions of a page: 100, at most 1000.
     #[schemars(range(min = 1, max = PAGES.1))]
     limit: Option<u64>,
@@ -219,7 +257,7 @@ fn facet(counts: BTreeMap<String, u64>) -> Vec<FacetValue> {
     values
 }
 
-fn count_facets(views: &[(SessionView, Option<Timestamp>)]) -> Facets {
+fn count_facets(views: &[DatedView]) -> Facets {
     let by = |value: fn(&SessionView) -> Option<&String>| {
         let mut counts = BTreeMap::new();
         for value in views.iter().filter_map(|(view, _)| value(view)) {
@@ -233,11 +271,6 @@ fn count_facets(views: &[(SessionView, Option<Timestamp>)]) -> Facets {
         status: by(|view| Some(&view.status)),
         project: by(|view| view.project.as_ref()),
     }
-}
-
-/// The place of a session in the order of lists: a cursor names the last one of a page.
-fn position(view: &SessionView) -> String {
-    format!("{}|{}", view.updated.as_deref().unwrap_or_default(), view.key)
 }
 
 fn view_of(
@@ -256,6 +289,28 @@ fn view_of(
     )
 }
 
+/// Sorts sessions, and returns a page of them with the cursor of the next one.
+fn page_of(
+    views: Vec<DatedView>,
+    query: &ListQuery,
+    limit: usize,
+) -> (Vec<SessionView>, Option<String>) {
+    let mut placed: Vec<(String, SessionView)> = views
+        .into_iter()
+        .map(|view| (format!("{}|{}", query.sort.text(&view), view.0.key), view.0))
+        .collect();
+    placed.sort_unstable_by(|(one, _), (two, _)| one.cmp(two));
+    let start = query
+        .cursor
+        .as_ref()
+        .map_or(0, |cursor| placed.partition_point(|(place, _)| place <= cursor));
+    let rest = placed.get(start..).unwrap_or_default();
+    let last = rest.get(limit.saturating_sub(1)).filter(|_| rest.len() > limit);
+    let next = last.map(|(place, _)| place.clone());
+    let page = placed.into_iter().skip(start).take(limit).map(|(_, view)| view);
+    (page.collect(), next)
+}
+
 fn list_sessions(call: &Call<'_>, query: ListQuery) -> Result<Answer<SessionPage>, Problem> {
     let limit = query.limit.map_or(Ok(PAGES.0), usize::try_from).unwrap_or(usize::MAX);
     if limit == 0 || limit > PAGES.1 {
@@ -265,29 +320,17 @@ fn list_sessions(call: &Call<'_>, query: ListQuery) -> Result<Answer<SessionPage
     let filter = SessionFilter::new(query, call.library.now())?;
     let listing = call.library.list(SummaryDetail::All);
     let pinned = pins(&listing);
-    let mut views: Vec<(SessionView, Option<Timestamp>)> = listing
+    let views: Vec<DatedView> = listing
         .iter()
         .map(|(key, session)| {
-            (view_of(call.library, (key, session), &pinned), session.summary.updated)
+            let times = (session.summary.updated, session.summary.created);
+            (view_of(call.library, (key, session), &pinned), times)
         })
-        .filter(|(view, updated)| filter.accepts(view, *updated))
+        .filter(|(view, (updated, _))| filter.accepts(view, *updated))
         .collect();
-    views.sort_by(|(one, one_time), (two, two_time)| {
-        two_time.cmp(one_time).then_with(|| one.key.cmp(&two.key))
-    });
     let facets = count_facets(&views);
     let total = views.len() as u64;
-    let start = filter.query.cursor.as_ref().map_or(0, |cursor| {
-        let (time, key) = cursor.split_once('|').unwrap_or_default();
-        let time: Option<Timestamp> = time.parse().ok();
-        let is_after = |(view, updated): &(SessionView, Option<Timestamp>)| {
-            time.cmp(updated).then_with(|| view.key.as_str().cmp(key)).is_gt()
-        };
-        views.iter().position(is_after).unwrap_or(views.len())
-    });
-    let rest: Vec<SessionView> = views.into_iter().skip(start).map(|(view, _)| view).collect();
-    let next = rest.get(limit.saturating_sub(1)).filter(|_| rest.len() > limit).map(position);
-    let sessions = rest.into_iter().take(limit).collect();
+    let (sessions, next) = page_of(views, &filter.query, limit);
     let findings = listing.listing.findings.iter();
     let mut warnings: Vec<String> =
         findings.map(|finding| format!("{}: {}", finding.file, finding.message)).collect();
@@ -419,35 +462,9 @@ fn trash_session(call: &Call<'_>, _: NoBody) -> Result<Answer<TransitionAnswer>,
     transition(call, Transition::Trash)
 }
 
-/// Whether a session is pinned.
-#[derive(Debug, Serialize, JsonSchema)]
-struct PinAnswer {
-    /// Whether it is pinned now.
-    pinned: bool,
-    /// Whether that is new.
-    changed: bool,
-}
-
-fn pin(call: &Call<'_>, _: NoBody) -> Result<Answer<PinAnswer>, Problem> {
-    let found = call.session()?;
-    found.format.editing(Operation::Write)?;
-    let root = call.library.writable_root(found.source)?;
-    let changed = pin_session(root.store(), found.format, &found.place, call.library.now())?;
-    Ok(Answer::ok(PinAnswer { pinned: true, changed }))
-}
-
-fn unpin(call: &Call<'_>, _: NoBody) -> Result<Answer<PinAnswer>, Problem> {
-    let found = call.session()?;
-    found.format.editing(Operation::Write)?;
-    let root = call.library.writable_root(found.source)?;
-    let changed = unpin_session(root.store(), found.format, &found.place)?;
-    Ok(Answer::ok(PinAnswer { pinned: false, changed }))
-}
-
 pub(super) fn routes() -> Vec<Route> {
     let all = "/api/v1/sessions";
     let one = "/api/v1/sessions/{session}";
-    let pinned = "/api/v1/sessions/{session}/pin";
     vec![
         Route::get((all, "listSessions", "Sessions, most recently changed first."), list_sessions),
         Route::change((Method::POST, all, "createSession", "Creates a session."), create_session)
@@ -480,7 +497,5 @@ pub(super) fn routes() -> Vec<Route> {
             ),
             trash_session,
         ),
-        Route::change((Method::PUT, pinned, "pinSession", "Pins a session."), pin),
-        Route::change((Method::DELETE, pinned, "unpinSession", "Unpins a session."), unpin),
     ]
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
-use crate::route::{Answer, Call, Route};
+use crate::route::{Answer, Call, NoQuery, Route};
 
 /// How to group the usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -137,6 +137,35 @@ fn get_stats(call: &Call<'_>, query: StatsQuery) -> Result<Answer<StatsAnswer>, 
     Ok(Answer::ok(answer))
 }
 
+/// The usage of one session; null if it records none.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SessionUsageAnswer {
+    /// Tokens and costs of all models.
+    usage: Option<UsageView>,
+    /// The models, in the order of their names.
+    models: Vec<String>,
+}
+
+fn get_usage(call: &Call<'_>, _: NoQuery) -> Result<Answer<SessionUsageAnswer>, Problem> {
+    let found = call.session()?;
+    if found.place.is_archive() {
+        return Ok(Answer::ok(SessionUsageAnswer { usage: None, models: Vec::new() }));
+    }
+    let usage = call.library.reader(&found, None)?.usage();
+    let models = usage.iter().flat_map(|usage| &usage.models).map(|(model, _)| model.clone());
+    let models = models.collect();
+    let total = usage.map(|usage| {
+        let mut view = UsageView { group: found.key, ..UsageView::default() };
+        view.add(&usage.total());
+        view
+    });
+    Ok(Answer::ok(SessionUsageAnswer { usage: total, models }))
+}
+
 pub(super) fn routes() -> Vec<Route> {
-    vec![Route::get(("/api/v1/stats", "getStats", "Tokens and costs of all sessions."), get_stats)]
+    let one = "/api/v1/sessions/{session}/usage";
+    vec![
+        Route::get(("/api/v1/stats", "getStats", "Tokens and costs of all sessions."), get_stats),
+        Route::get((one, "getUsage", "Tokens and costs of one session."), get_usage),
+    ]
 }

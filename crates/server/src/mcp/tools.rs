@@ -35,6 +35,11 @@ const TOOLS: &[ToolLine] = &[
         description: "Overview of one session: title, format, status, times, number of turns.",
     },
     ToolLine {
+        name: "get_overview",
+        operation: "getOverview",
+        description: "What a session is about: speakers, kinds of entries, first and last text, marks, parts of the state, tokens.",
+    },
+    ToolLine {
         name: "get_entries",
         operation: "listEntries",
         description: "Entries of a session by range of turns, around a turn, or the last turns.",
@@ -43,6 +48,11 @@ const TOOLS: &[ToolLine] = &[
         name: "get_context",
         operation: "getContext",
         description: "The newest part of a session that fits into a number of tokens, with citations by session and turn.",
+    },
+    ToolLine {
+        name: "search_context",
+        operation: "searchContext",
+        description: "The entries of all sessions that match a query best, as far as they fit into a number of tokens, with citations.",
     },
     ToolLine {
         name: "get_state",
@@ -58,6 +68,21 @@ const TOOLS: &[ToolLine] = &[
         name: "get_timeline",
         operation: "getTimeline",
         description: "For each turn: time, speaker, sizes, scenes, snapshots and marks.",
+    },
+    ToolLine {
+        name: "find_changes",
+        operation: "findChanges",
+        description: "When values of the state changed, by a part of the path and the new value.",
+    },
+    ToolLine {
+        name: "compare_sessions",
+        operation: "compareSessions",
+        description: "Two sessions or branches side by side from the first turn that differs, with the differences of their states.",
+    },
+    ToolLine {
+        name: "get_branch_graph",
+        operation: "getGraph",
+        description: "A session with its relatives as a graph: forks, rewinds and branches, with the turns at which they part.",
     },
     ToolLine {
         name: "list_branches",

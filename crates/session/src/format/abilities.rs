@@ -19,6 +19,8 @@ pub(super) enum SessionAbility {
     Revisions,
     /// [`MarkEditor`](super::MarkEditor).
     Marks,
+    /// [`TitleEditor`](super::TitleEditor).
+    Title,
 }
 
 impl SessionAbility {
@@ -36,6 +38,7 @@ impl SessionAbility {
             SessionAbility::Scenes => "scenes: their records are not divided into scenes",
             SessionAbility::Revisions => "changing earlier messages: their records are append-only",
             SessionAbility::Marks => "marks: the format has no place to store them",
+            SessionAbility::Title => "titles: the format has no place to store one",
         };
         SessionError::Unsupported { layout, what }
     }

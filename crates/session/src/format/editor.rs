@@ -41,6 +41,11 @@ pub trait SessionEditor: Send {
     /// Adds and removes marks, if the format allows it.
     fn as_marks(&mut self) -> Option<&mut dyn MarkEditor>;
 
+    /// Changes the title, if the format stores one.
+    fn as_title(&mut self) -> Option<&mut dyn TitleEditor> {
+        None
+    }
+
     /// Unlocks the session without writing pending derived data, which the next writer does.
     fn release(self: Box<Self>) -> Result<(), SessionError>;
 
@@ -84,7 +89,19 @@ pub trait MarkEditor {
     fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError>;
 }
 
+/// Changes the title of a session.
+pub trait TitleEditor {
+    /// Sets the title.
+    fn set_title(&mut self, title: &str, now: Timestamp) -> Result<(), SessionError>;
+}
+
 impl dyn SessionEditor + '_ {
+    /// Sets the title.
+    pub fn set_title(&mut self, title: &str, now: Timestamp) -> Result<(), SessionError> {
+        let missing = SessionAbility::Title.unsupported(self.format_name());
+        self.as_title().ok_or(missing)?.set_title(title, now)
+    }
+
     /// Undoes the last turns, with a new turn.
     pub fn undo(&mut self, turns: u64, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let missing = SessionAbility::Undo.unsupported(self.format_name());

@@ -9,7 +9,7 @@ use crate::writer::{ChangeOutcome, ChatWriter, NewChatMark};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_session::format::{
     MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
-    UndoEditor,
+    TitleEditor, UndoEditor,
 };
 use everturn_session::model::{AppendOutcome, Mark, NewMark, Revision, SessionRef};
 use everturn_value::tree::JsonTree;
@@ -84,6 +84,10 @@ impl SessionEditor for ChatEditor {
         Some(self)
     }
 
+    fn as_title(&mut self) -> Option<&mut dyn TitleEditor> {
+        Some(self)
+    }
+
     fn release(self: Box<Self>) -> Result<(), SessionError> {
         Ok(self.writer.finish()?)
     }
@@ -106,6 +110,14 @@ impl RevisionEditor for ChatEditor {
             Revision::Restore { name } => self.writer.restore(name, now)?,
         };
         Ok(self.written(changed))
+    }
+}
+
+impl TitleEditor for ChatEditor {
+    fn set_title(&mut self, title: &str, now: Timestamp) -> Result<(), SessionError> {
+        let value = JsonTree::from_value(title)
+            .map_err(|error| SessionError::request(format!("the title: {error}")))?;
+        Ok(self.writer.set_all(&[(vec!["metadata", "title"], value)], now)?)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::writer::LinggenWriter;
 use everturn_json::finding::Finding;
 use everturn_session::format::{
     MarkEditor, RevisionEditor, SceneEditor, SessionEditor, SessionError, SnapshotEditor,
-    UndoEditor,
+    TitleEditor, UndoEditor,
 };
 use everturn_session::model::{AppendOutcome, Mark, NewMark, SessionRef};
 
@@ -69,12 +69,22 @@ impl SessionEditor for LinggenEditor {
         Some(self)
     }
 
+    fn as_title(&mut self) -> Option<&mut dyn TitleEditor> {
+        Some(self)
+    }
+
     fn release(self: Box<Self>) -> Result<(), SessionError> {
         Ok(self.writer.release()?)
     }
 
     fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
         Ok(self.writer.release()?)
+    }
+}
+
+impl TitleEditor for LinggenEditor {
+    fn set_title(&mut self, title: &str, _now: Timestamp) -> Result<(), SessionError> {
+        Ok(self.writer.set_title(title)?)
     }
 }
 
