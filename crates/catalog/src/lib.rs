@@ -20,6 +20,7 @@
 //! - `ledger`, `index`: the index, and which sessions it contains.
 //! - `update`: brings the index up to date.
 //! - `search`: answers queries.
+//! - `usage`: the cached token usage of sessions.
 //! - `error`: the errors of the catalog.
 
 mod catalog_dir;
@@ -36,6 +37,7 @@ mod source;
 mod summaries;
 mod text_match;
 mod update;
+mod usage;
 mod word_parts;
 mod words;
 
@@ -54,11 +56,13 @@ pub use snippet::Snippet;
 pub use source::{CatalogListing, CatalogSession, SessionSource};
 pub use summaries::SummaryDetail;
 pub use update::{LeftOut, ReadProblem, UpdateProgress, UpdateReport, lost_file};
+pub use usage::UsageAnswer;
 
 use catalog_dir::{CatalogDir, CatalogLock};
 use checksummed::IndexAccess;
 use index::OpenIndex;
 use search::SearchEngine;
+use usage::UsageCache;
 
 /// The catalog of some sources.
 ///
@@ -132,6 +136,40 @@ impl Catalog {
     pub fn complete_summaries(&self, sources: &[SessionSource], sessions: &mut [CatalogSession]) {
         summaries::complete_summaries(sources, sessions);
         source::newest_first(sources, sessions);
+    }
+
+    /// Adds the number of turns of sessions that are too long to be counted for a list, if the index has read them as
+    /// they are now.
+    pub fn add_indexed_turns(&self, sources: &[SessionSource], sessions: &mut [CatalogSession]) {
+        let is_unknown = |session: &CatalogSession| session.summary.turns.is_none();
+        if !sessions.iter().any(is_unknown) {
+            return;
+        }
+        let dir = self.dir.as_ref().filter(|dir| dir.path(index::INDEX).is_dir());
+        // Without a usable index the numbers stay unknown; a search reports its damage.
+        let Some(Ok(opened)) = dir.map(|dir| OpenIndex::open(dir, IndexAccess::Read)) else {
+            return;
+        };
+        for session in sessions.iter_mut().filter(|session| is_unknown(session)) {
+            session.summary.turns = update::indexed_turns(&opened.ledger, sources, session);
+        }
+    }
+
+    /// Returns the token usage of sessions, one after the other; only those that have changed are read.
+    pub fn usages(
+        &mut self,
+        sources: &[SessionSource],
+        sessions: &[CatalogSession],
+        now: SystemTime,
+        each: &mut dyn FnMut(&CatalogSession, UsageAnswer),
+    ) {
+        let mut cache = UsageCache::load(self.dir.as_ref());
+        for session in sessions {
+            each(session, cache.usage(sources, session, now));
+        }
+        if let Err(error) = cache.save(self.dir.as_ref()) {
+            self.note("the usage of sessions cannot be saved", &error);
+        }
     }
 
     /// Brings the index up to date with these sessions. Does nothing if another process is updating it, and reports

@@ -42,6 +42,16 @@ pub(crate) fn read_stamps_of(source: &SessionSource, files: &[FilePath]) -> File
     files.iter().map(|file| (file.clone(), stamp(file))).collect()
 }
 
+impl CatalogSession {
+    /// The size in bytes of the files that its entries come from, as they are now; `None` if there are none.
+    #[must_use]
+    pub fn stored_bytes(&self, sources: &[SessionSource]) -> Option<u64> {
+        let stamps = read_stamps_of(sources.get(self.source)?, &self.entries);
+        let sizes: Vec<u64> = stamps.iter().filter_map(|(_, stamp)| Some((*stamp)?.len)).collect();
+        (!sizes.is_empty()).then(|| sizes.iter().sum())
+    }
+}
+
 /// Returns whether a later change of any of the files would change its stamp; `false` if no file exists.
 pub(crate) fn are_stable(stamps: &FileStamps, looked: SystemTime) -> bool {
     let is_there = stamps.iter().any(|(_, stamp)| stamp.is_some());

@@ -18,6 +18,7 @@ use tantivy::{IndexWriter, Term};
 
 use self::entry_pieces::{ByteBudget, EntryPiece, split_pieces};
 use self::merge_policy::SegmentMergePolicy;
+pub(crate) use self::plan::indexed_turns;
 pub(crate) use self::plan::key_of;
 use self::plan::{UpdateJob, missing_sessions, plan_job, tail_checksum};
 use crate::catalog_dir::CatalogDir;

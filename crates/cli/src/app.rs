@@ -1,6 +1,7 @@
 //! Runs the program: from command-line words to an exit code.
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -21,6 +22,7 @@ const OPEN_FILES: u64 = 8192;
 /// Runs the command given by `words`, and reports errors.
 pub(crate) fn run(words: &[OsString]) -> Exit {
     output::choose_colour(unparsed_words::early_colour(words));
+    output::choose_json_errors(unparsed_words::early_json(words));
     // A session is read from open files. With a lower limit, reads may have to be retried.
     drop(RealDisk::allow_open_files(OPEN_FILES));
     match completion::complete_line(words, Arguments::command) {
@@ -70,6 +72,10 @@ fn execute(arguments: Arguments) -> Result<Exit, EarlyExit> {
 
 /// Prints a message from clap: help, the version, or a usage error.
 fn print_clap_message(answer: &clap::Error) -> Result<Exit, EarlyExit> {
+    if answer.use_stderr() && output::are_errors_json() {
+        print_error(&usage_error(answer));
+        return Ok(Exit::Usage);
+    }
     let printed = answer.print();
     if answer.use_stderr() {
         // A usage error stays a usage error, even if it cannot be printed.
@@ -77,6 +83,18 @@ fn print_clap_message(answer: &clap::Error) -> Result<Exit, EarlyExit> {
     }
     printed.map_err(output::stdout_failed)?;
     Ok(Exit::Success)
+}
+
+/// Converts a usage error: its first line, and the words that it suggests.
+fn usage_error(answer: &clap::Error) -> Error {
+    let text = answer.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let error = Error::new(Exit::Usage, first.strip_prefix("error: ").unwrap_or(first));
+    let rest: Vec<&str> = lines.collect();
+    let tip = rest.iter().find_map(|line| line.strip_prefix("tip: "));
+    let values = rest.iter().find(|line| line.starts_with("[possible values: ")).copied();
+    error.hint(tip.or(values).unwrap_or("--help describes the command"))
 }
 
 /// A failure because of too many open files is not damage, whatever error it caused.
@@ -97,9 +115,12 @@ fn finish(result: Result<Exit, EarlyExit>) -> Exit {
     }
 }
 
-/// Prints an error to stderr.
+/// Prints an error to stderr; with `--json` as one line of JSON.
 pub(crate) fn print_error(error: &Error) -> Exit {
     // If stderr cannot be written either, only the exit code is left.
-    error.write_to(&mut anstream::stderr()).ok();
+    match output::are_errors_json() {
+        true => writeln!(anstream::stderr(), "{}", error.json()).ok(),
+        false => error.write_to(&mut anstream::stderr()).ok(),
+    };
     error.exit()
 }

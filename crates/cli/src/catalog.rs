@@ -19,7 +19,8 @@ use crate::exit::Exit;
 use crate::findings::quarantine_line;
 use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::Output;
-use crate::{agent_homes, settings, sources};
+use crate::titles::GivenTitles;
+use crate::{agent_homes, server_roots, settings, sources};
 
 /// The catalog directory below the cache directory.
 const DIRECTORY: &str = "catalog";
@@ -32,6 +33,10 @@ pub(crate) struct SourceCollection {
     roots: Vec<(String, OpenRoot)>,
     /// Whether a source could not be read.
     pub(crate) is_incomplete: bool,
+    /// The number of sources that could not be opened.
+    pub(crate) unopened: usize,
+    /// The titles that the user has given to sessions.
+    titles: GivenTitles,
 }
 
 /// Returns the catalog directory, if the user has a home.
@@ -78,6 +83,9 @@ pub(crate) fn forgotten(forgotten: Option<ClearedCatalog>) -> Result<(), Error> 
 /// Opens all sources for reading.
 pub(crate) fn collection(context: &Context) -> Result<SourceCollection, Error> {
     let opened = sources::open_existing_sources(context, RootAccess::Read)?;
+    let existing = sources::selected_sources(context)?;
+    let existing = existing.iter().filter(|source| server_roots::may_exist(&source.path)).count();
+    let unopened = existing.saturating_sub(opened.len());
     let source = |(source, root): &(sources::SourceLocation, OpenRoot)| {
         let mut groups = source.layouts(context).into_iter();
         let first = SessionSource::new(&root.path, root.store(), groups.next().unwrap_or_default());
@@ -88,6 +96,8 @@ pub(crate) fn collection(context: &Context) -> Result<SourceCollection, Error> {
         sources: opened.iter().map(source).collect(),
         roots: opened.into_iter().map(|(source, root)| (source.name, root)).collect(),
         is_incomplete: false,
+        unopened,
+        titles: GivenTitles::load()?,
     })
 }
 
@@ -119,7 +129,25 @@ impl SourceCollection {
             Output::status(&error.saying(format!("source {name}")).to_string());
             self.is_incomplete = true;
         }
+        self.titles.apply(&mut sessions.sessions);
         Ok(sessions)
+    }
+
+    /// Completes summaries that were derived from file names alone.
+    pub(crate) fn complete(&self, sessions: &mut [CatalogSession]) {
+        self.catalog.complete_summaries(&self.sources, sessions);
+        self.titles.apply(sessions);
+    }
+
+    /// Returns the size of a session's files in bytes, if it is known.
+    pub(crate) fn stored_bytes(&self, session: &CatalogSession) -> Option<u64> {
+        let layout = format::find(session.summary.layout)?;
+        if layout.is_external() {
+            return session.stored_bytes(&self.sources);
+        }
+        let store = self.sources.get(session.source)?.store();
+        let files = layout.session_files(store, &session.summary.session).ok()?;
+        files.total_bytes(store).ok()
     }
 
     /// Returns the same catalog for another thread.

@@ -15,6 +15,7 @@ mod complete;
 mod completions;
 mod config;
 mod context;
+mod r#continue;
 mod convert;
 mod copy;
 mod credentials;
@@ -38,6 +39,7 @@ mod play;
 mod project;
 mod purge;
 mod regenerate;
+mod rename;
 mod repair;
 mod replay;
 mod restore;
@@ -86,7 +88,7 @@ macro_rules! registry {
             }
         }
 
-        /// The headings of `--help`, with the commands below each.
+        /// The headings of `--help`, with the modules of the commands below each.
         pub(crate) const GROUPS: &[(&str, &[&str])] = &[$(($heading, &[$(stringify!($module),)*]),)*];
     };
 }
@@ -107,11 +109,13 @@ registry! {
     }
     "Sessions" {
         Ls => ls,
+        Rename => rename,
         Pause => pause,
         Resume => resume,
         Complete => complete,
         Archive => archive,
         Unarchive => unarchive,
+        #[command(alias = "rm", alias = "delete")]
         Trash => trash,
         Restore => restore,
         Purge => purge,
@@ -120,8 +124,10 @@ registry! {
         Retention => retention,
     }
     "View and search" {
+        #[command(alias = "cat")]
         Show => show,
         State => state,
+        #[command(alias = "grep")]
         Search => search,
         Browse => browse,
         Stats => stats,
@@ -144,6 +150,7 @@ registry! {
         Export => export,
         Import => import,
         Convert => convert,
+        Continue => r#continue,
         Copy => copy,
     }
     "Keep safe" {

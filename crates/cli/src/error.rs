@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use clap::builder::Styles;
 
 use crate::exit::Exit;
+use crate::json::JsonObject;
 use crate::output::drives_screen;
 
 /// Why a command stopped early.
@@ -64,6 +65,19 @@ impl Error {
     /// Returns the exit code of the error.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
+    }
+
+    /// Returns the error as JSON: its exit status, message and hint.
+    pub(crate) fn json(&self) -> String {
+        let object = JsonObject::new()
+            .text("code", self.exit.as_str())
+            .number("exit", self.exit.code().into())
+            .text("message", &self.to_string());
+        let object = match &self.hint {
+            Some(hint) => object.text("hint", hint),
+            None => object,
+        };
+        JsonObject::new().raw("error", &object.close()).close()
     }
 
     /// Writes `error: what: cause: cause`, then `Hint: next step` if there is one, each on its own line.
@@ -131,6 +145,17 @@ mod tests {
             &Error::new(Exit::Busy, "the session is taken").hint("everturn ls"),
             "error: the session is taken\nHint: everturn ls\n",
         );
+    }
+
+    #[test]
+    fn as_json_an_error_has_its_status_and_its_hint() {
+        let error = Error::new(Exit::Busy, "the session is \"taken\"").caused_by("pid 7");
+        assert_eq!(
+            error.json(),
+            r#"{"error":{"code":"busy","exit":5,"message":"the session is \"taken\": pid 7"}}"#
+        );
+        let hinted = Error::new(Exit::Request, "no").hint("everturn ls").json();
+        assert!(hinted.ends_with(r#""message":"no","hint":"everturn ls"}}"#), "{hinted}");
     }
 
     #[test]

@@ -47,6 +47,19 @@ impl Exit {
         }
     }
 
+    /// The name in errors with `--json`.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Exit::Success => "success",
+            Exit::Request => "request",
+            Exit::Usage => "usage",
+            Exit::Findings => "findings",
+            Exit::Damaged => "damaged",
+            Exit::Busy => "busy",
+            Exit::Internal => "internal",
+        }
+    }
+
     /// The description for the help text.
     const fn meaning(self) -> &'static str {
         match self {

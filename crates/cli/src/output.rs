@@ -8,6 +8,7 @@ use clap::ColorChoice;
 
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::pager::Pager;
 
 /// Whether messages on stderr are suppressed.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -17,6 +18,19 @@ pub(crate) fn be_silent() {
     SILENT.store(true, Ordering::Relaxed);
 }
 
+/// Whether errors are printed as JSON.
+static JSON_ERRORS: AtomicBool = AtomicBool::new(false);
+
+/// Chooses whether errors are printed as JSON.
+pub(crate) fn choose_json_errors(choice: bool) {
+    JSON_ERRORS.store(choice, Ordering::Relaxed);
+}
+
+/// Returns whether errors are printed as JSON.
+pub(crate) fn are_errors_json() -> bool {
+    JSON_ERRORS.load(Ordering::Relaxed)
+}
+
 /// The data output of a command, on stdout.
 ///
 /// The lock is held as long as this lives, so no other output can come between its lines. `write!` and `writeln!` work
@@ -24,12 +38,14 @@ pub(crate) fn be_silent() {
 pub(crate) struct Output {
     /// `None` while another part of the program writes to stdout.
     stdout: Option<BufWriter<StdoutLock<'static>>>,
+    /// The program that shows the output page by page instead.
+    pager: Option<BufWriter<Pager>>,
 }
 
 impl Output {
     /// Locks stdout for this command.
     pub(crate) fn stdout() -> Output {
-        Output { stdout: Some(BufWriter::new(io::stdout().lock())) }
+        Output { stdout: Some(BufWriter::new(io::stdout().lock())), pager: None }
     }
 
     /// Leaves stdout to another part of the program until something is printed again.
@@ -39,8 +55,21 @@ impl Output {
         Ok(())
     }
 
-    fn locked(&mut self) -> &mut BufWriter<StdoutLock<'static>> {
-        self.stdout.get_or_insert_with(|| BufWriter::new(io::stdout().lock()))
+    /// Shows the output from now on page by page, if it goes to a terminal.
+    pub(crate) fn page(&mut self) -> Result<(), EarlyExit> {
+        self.flush()?;
+        if let Some(pager) = Pager::start() {
+            self.stdout = None;
+            self.pager = Some(BufWriter::new(pager));
+        }
+        Ok(())
+    }
+
+    fn locked(&mut self) -> &mut dyn Write {
+        match &mut self.pager {
+            Some(pager) => pager,
+            None => self.stdout.get_or_insert_with(|| BufWriter::new(io::stdout().lock())),
+        }
     }
 
     /// Prints bytes unchanged.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
-use everturn_catalog::{CatalogSession, SummaryDetail};
+use everturn_catalog::{CatalogListing, CatalogSession, SummaryDetail};
 
 use crate::catalog::{SourceCollection, collection};
 use crate::context::Context;
@@ -12,8 +12,7 @@ use crate::exit::Exit;
 use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
-use crate::session_line::{ColumnWidths, session_line};
-use crate::settings;
+use crate::session_line::SessionLines;
 
 /// The number of sessions shown.
 const SHOWN: usize = 5;
@@ -65,14 +64,14 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
     if context.json || sessions.is_empty() {
         return Ok(if findings.is_empty() { Exit::Success } else { Exit::Request });
     }
+    let all = CatalogListing { sessions: sessions.clone(), ..CatalogListing::default() };
     sessions.truncate(SHOWN);
-    collection.catalog.complete_summaries(&collection.sources, &mut sessions);
-    let terminal = std::io::stdout().is_terminal().then(|| (settings::width(), settings::now()));
-    let widths = ColumnWidths::of(&sessions);
+    collection.complete(&mut sessions);
+    let is_terminal = std::io::stdout().is_terminal();
+    let lines = SessionLines::of(sessions.iter(), &all, is_terminal).indented(2);
     writeln!(context.out, "\nRecently changed:")?;
     for session in &sessions {
-        let line = session_line(session, &widths, terminal);
-        writeln!(context.out, "  {line}")?;
+        writeln!(context.out, "  {}", lines.line(session, None))?;
     }
     writeln!(context.out, "\n{NEXT_STEPS}")?;
     context.out.flush()?;

@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::retry::retry_while_busy;
 use crate::server_roots;
 
-pub(crate) use candidates::{Candidate, LookupResult, candidates};
+pub(crate) use candidates::{Candidate, LookupResult};
 
 /// A session that was found.
 pub(crate) struct FoundSession {

@@ -280,6 +280,14 @@ fn played_here() -> Option<SourceLocation> {
     source.path.join("campaigns").is_dir().then_some(source)
 }
 
+/// Returns the directory in which a program keeps its sessions, existing or not: the first of its usual locations.
+pub(crate) fn program_home(layout: &str) -> Option<PathBuf> {
+    let outside =
+        ProcessEnvironment { variable: &settings::variable, here: settings::current_dir() };
+    let known = outside.known_locations().into_iter();
+    known.filter(|(name, _)| *name == layout).map(|(_, path)| path).next()
+}
+
 /// Returns the existing locations of other programs' sessions.
 pub(crate) fn known_sources() -> Vec<SourceLocation> {
     let outside =

@@ -1,4 +1,4 @@
-//! Ranges of turns, as users write them: `N`, `A..B`, `A..`, `..B`.
+//! Ranges of turns, as users write them: `N`, `A..B`, `A..`, `..B`; `A-B` is understood as well.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -20,6 +20,10 @@ impl FromStr for TurnRange {
         let end = |text: &str| (!text.is_empty()).then(|| number(text)).transpose();
         let turns = match text.split_once("..") {
             Some((first, last)) => TurnRange { first: end(first)?, last: end(last)? },
+            None if is_dashed(text) => {
+                let (first, last) = text.split_once('-').unwrap_or((text, ""));
+                TurnRange { first: Some(number(first)?), last: Some(number(last)?) }
+            }
             None => {
                 let turn = Some(number(text)?);
                 TurnRange { first: turn, last: turn }
@@ -32,6 +36,12 @@ impl FromStr for TurnRange {
             turns => Ok(turns),
         }
     }
+}
+
+/// Returns whether a text is two numbers with a dash between them.
+fn is_dashed(text: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|one| one.is_ascii_digit());
+    text.split_once('-').is_some_and(|(first, last)| is_number(first) && is_number(last))
 }
 
 impl TurnRange {
@@ -62,6 +72,9 @@ mod tests {
         check("3..", Ok((Some(3), None)));
         check("..9", Ok((None, Some(9))));
         check("..", Ok((None, None)));
+        check("5-9", Ok((Some(5), Some(9))));
+        check("9-5", Err("turn 9 comes after turn 5"));
+        check("-5", Err("\"-5\" is not the number of a turn"));
         check("9..3", Err("turn 9 comes after turn 3"));
         check("x", Err("\"x\" is not the number of a turn"));
         check("1..-2", Err("\"-2\" is not the number of a turn"));

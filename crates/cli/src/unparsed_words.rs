@@ -13,6 +13,11 @@ pub(crate) fn early_colour(words: &[OsString]) -> ColorChoice {
     asked.last().unwrap_or(ColorChoice::Auto)
 }
 
+/// Returns whether `--json` is among `words`, before they are parsed.
+pub(crate) fn early_json(words: &[OsString]) -> bool {
+    words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
 /// Returns the values of an option among unparsed words.
 pub(crate) fn values<'w>(
     mut words: impl Iterator<Item = &'w str>,

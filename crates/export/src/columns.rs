@@ -60,6 +60,17 @@ pub fn truncate_width(line: &str, width: usize) -> String {
     line.chars().take_while(fits).collect()
 }
 
+/// Shortens a text to at most `width` columns; an ellipsis replaces what is left out.
+pub fn shorten_width(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    if width == 0 {
+        return String::new();
+    }
+    format!("{}…", truncate_width(text, width - 1).trim_end())
+}
+
 /// Returns a line of `width` columns with one text at each end; the second is shortened if needed.
 pub fn spread_line(left: &str, right: &str, width: usize) -> String {
     let gap = width.saturating_sub(left.width() + right.width());
@@ -84,6 +95,21 @@ mod tests {
         for line in &lines {
             assert!(line.width() <= width, "{line:?} is wider than {width}");
         }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_ends_with_an_ellipsis() {
+        let check = |text: &str, width: usize, expect: &str| {
+            let short = shorten_width(text, width);
+            assert_eq!(short, expect);
+            assert!(short.width() <= width);
+        };
+        check("short", 5, "short");
+        check("longer", 5, "long…");
+        check("two words", 5, "two…");
+        check("黒猫の話", 5, "黒猫…");
+        check("黒猫の話", 4, "黒…");
+        check("x", 0, "");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use kind::EntryKind;
 pub use mark::{Mark, MarkKind, NewMark};
 pub use outline::{SceneOutline, SessionEvent, SessionOutline, SnapshotOutline};
 pub use status::SessionStatus;
-pub use usage::{RecordCounts, SessionUsage, TokenUsage};
+pub use usage::{RecordCounts, SessionUsage, TokenUsage, UsagePart};
 
 /// A reference to a session: enough to open it, known without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -71,6 +71,19 @@ pub(crate) fn key_of(source: &SessionSource, session: &CatalogSession) -> Sessio
     }
 }
 
+/// Returns the number of turns of a session, if the index has read it completely as it is now.
+pub(crate) fn indexed_turns(
+    ledger: &IndexLedger,
+    sources: &[SessionSource],
+    session: &CatalogSession,
+) -> Option<u64> {
+    let source = sources.get(session.source)?;
+    let row = ledger.rows.get(&key_of(source, session))?;
+    let is_current = row.whole && !row.damaged && !row.stamps.is_empty();
+    let stamps = read_stamps_of(source, &session.entries);
+    (is_current && row.stamps == stamps).then_some(row.turn)
+}
+
 /// Returns the work needed for a session, if any.
 pub(super) fn plan_job<'a>(
     ledger: &mut IndexLedger,

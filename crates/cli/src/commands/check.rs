@@ -1,6 +1,8 @@
 //! `everturn check`: looks for problems in the files of a directory.
 
-use std::collections::BTreeSet;
+mod sessions;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use crate::exit::Exit;
 use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::{Output, count_noun};
 use crate::progress::Progress;
+use crate::selection::{ChangedArgs, SelectionArgs, SessionSelection};
 use crate::server_roots;
 use crate::sessions::MOVE_TRIES;
 use crate::settings;
@@ -29,19 +32,44 @@ use crate::sources::{SourceOrigin, selected_sources};
 /// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and
 /// all directories below it. In a game session or a campaign it also checks that turns, changes,
 /// snapshots, states and metadata are consistent. All files are read to the end, and nothing is
-/// changed. The output ends with the actions that `everturn repair` would take. Exits with status 3
-/// if there are findings; warnings alone do not count.
+/// changed. The output ends with the actions that `everturn repair` would take; without a path, also
+/// with the damaged sessions, worst first, and how many sessions of which sources were checked.
+/// Exits with status 3 if there are findings; warnings alone do not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   everturn check ~/.codelia
   everturn check latest
+  everturn check --layout claude-code --since 2w
   everturn check --json sessions | jq -r .file | sort -u")]
 pub(crate) struct Args {
     /// The file or directory to check, or a session: its ID or a unique prefix, or `latest`;
     /// default: all sources. A session ID takes precedence over a file of the same name; use ./NAME
     /// for the file
     path: Option<PathBuf>,
+
+    #[command(flatten)]
+    selection: SelectionArgs,
+
+    #[command(flatten)]
+    changed: ChangedArgs,
+}
+
+/// The result of a check.
+#[derive(Default)]
+struct CheckOutcome {
+    stats: CheckStats,
+    codes: BTreeSet<FindingCode>,
+    /// The numbers of findings and of warnings in each file, as the user would write its path.
+    files: BTreeMap<String, (u64, u64)>,
+}
+
+impl CheckOutcome {
+    fn add(&mut self, other: CheckOutcome) {
+        self.stats.add(other.stats);
+        self.codes.extend(other.codes);
+        self.files.extend(other.files);
+    }
 }
 
 /// How many findings of a session are held back until it is certain that the session was not moved meanwhile.
@@ -175,8 +203,9 @@ struct FindingPrinter<'a> {
     shown: PathBuf,
     root: PathBuf,
     progress: Progress,
-    /// The codes found so far.
+    /// The codes found so far, and the numbers of findings and warnings by file.
     codes: BTreeSet<FindingCode>,
+    files: BTreeMap<String, (u64, u64)>,
     /// Findings to print when it is certain that the session was not moved meanwhile; `None` if they are printed at
     /// once.
     held: Option<Vec<Finding>>,
@@ -240,6 +269,12 @@ impl FindingPrinter<'_> {
             return;
         }
         self.codes.insert(finding.code);
+        let path = self.shown_path(&finding.file);
+        let (findings, warnings) = self.files.entry(path).or_default();
+        match finding.code.severity() {
+            Severity::Finding => *findings += 1,
+            Severity::Warning => *warnings += 1,
+        }
         let progress = self.progress.clone();
         let printed = if progress.is_shown() {
             // The finding must be flushed before the progress line is drawn again.
@@ -302,7 +337,7 @@ fn check_at(
     place: CheckTarget,
     by_name: bool,
     context: &mut Context,
-) -> Result<Option<(CheckStats, BTreeSet<FindingCode>)>, EarlyExit> {
+) -> Result<Option<CheckOutcome>, EarlyExit> {
     let CheckTarget { files, start, shown, root } = place;
     let mut printer = FindingPrinter {
         out: &mut context.out,
@@ -312,6 +347,7 @@ fn check_at(
         root,
         progress: Progress::new("checking"),
         codes: BTreeSet::new(),
+        files: BTreeMap::new(),
         held: by_name.then(Vec::new),
         stopped: None,
         failed_before: failed_opens(),
@@ -331,14 +367,11 @@ fn check_at(
         let what = "the check is incomplete";
         return Err(Error::new(Exit::Request, what).into());
     }
-    Ok(Some((checked, printer.codes)))
+    Ok(Some(CheckOutcome { stats: checked, codes: printer.codes, files: printer.files }))
 }
 
 /// Checks the session with a name, following it if it is moved.
-fn check_named(
-    path: &Path,
-    context: &mut Context,
-) -> Result<(CheckStats, BTreeSet<FindingCode>), EarlyExit> {
+fn check_named(path: &Path, context: &mut Context) -> Result<CheckOutcome, EarlyExit> {
     for attempt in 0..MOVE_TRIES {
         let Some(place) = named(path, context)? else { continue };
         if attempt == 0 {
@@ -364,7 +397,7 @@ fn warn_of_weak_mounts(place: &CheckTarget) {
 fn check_format(
     place: &CheckTarget,
     context: &mut Context,
-) -> Result<Option<(CheckStats, BTreeSet<FindingCode>)>, EarlyExit> {
+) -> Result<Option<CheckOutcome>, EarlyExit> {
     let store = place.files.store()?;
     let mut targets = Vec::new();
     for layout in context.layouts() {
@@ -384,7 +417,7 @@ fn check_format(
             })),
         }
     }
-    let (mut stats, mut codes) = (CheckStats::default(), BTreeSet::new());
+    let mut outcome = CheckOutcome::default();
     let is_empty = targets.is_empty();
     for start in targets {
         let below = start.as_str().strip_prefix(place.start.as_str()).unwrap_or_default();
@@ -392,12 +425,11 @@ fn check_format(
         let shown = if below.is_empty() { place.shown.clone() } else { place.shown.join(below) };
         let (files, root) = (place.files.clone(), place.root.clone());
         let target = CheckTarget { files, start, shown, root };
-        if let Some((checked, found)) = check_at(target, false, context)? {
-            stats.add(checked);
-            codes.extend(found);
+        if let Some(checked) = check_at(target, false, context)? {
+            outcome.add(checked);
         }
     }
-    Ok((!is_empty).then_some((stats, codes)))
+    Ok((!is_empty).then_some(outcome))
 }
 
 /// Returns the directories with settings and secrets of the homes that are checked.
@@ -415,8 +447,8 @@ fn config_dirs(context: &Context) -> Vec<PathBuf> {
 }
 
 /// Checks all sources.
-fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>), EarlyExit> {
-    let (mut stats, mut codes) = (CheckStats::default(), BTreeSet::new());
+fn check_all(context: &mut Context) -> Result<CheckOutcome, EarlyExit> {
+    let mut outcome = CheckOutcome::default();
     let mut done: Vec<PathBuf> = Vec::new();
     for source in selected_sources(context)? {
         let path = source.path.clone();
@@ -431,9 +463,8 @@ fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>
             true => check_format(&place, context)?,
             false => check_at(place, false, context)?,
         };
-        if let Some((checked, found)) = checked {
-            stats.add(checked);
-            codes.extend(found);
+        if let Some(checked) = checked {
+            outcome.add(checked);
         }
         done.push(path);
     }
@@ -442,18 +473,24 @@ fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>
         if !dir.is_dir() || done.iter().any(|above| dir.starts_with(above)) {
             continue;
         }
-        if let Some((checked, found)) = check_at(locate(&dir)?, false, context)? {
-            stats.add(checked);
-            codes.extend(found);
+        if let Some(checked) = check_at(locate(&dir)?, false, context)? {
+            outcome.add(checked);
         }
         done.push(dir);
     }
-    Ok((stats, codes))
+    Ok(outcome)
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let (checked, codes) = match &args.path {
-        None => check_all(context)?,
+    let selection = SessionSelection::new(&args.selection, &args.changed)?;
+    let is_all = args.path.is_none();
+    if !is_all && !selection.is_everything() {
+        let what = "filters select among all sessions, and a path was given";
+        return Err(Error::new(Exit::Request, what).hint("omit the path or the filters").into());
+    }
+    let outcome = match &args.path {
+        None if selection.is_everything() => check_all(context)?,
+        None => sessions::check(&selection, context)?,
         Some(path) if path.exists() && !is_session(path, context) => {
             let place = locate(path)?;
             warn_of_weak_mounts(&place);
@@ -468,10 +505,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Some(path) => check_named(path, context)?,
     };
     context.out.flush()?;
+    let CheckOutcome { stats: checked, codes, files } = outcome;
     if !context.json {
         Output::status(&summary(checked));
         if !codes.is_empty() {
             Output::status(&remedies(&codes));
+        }
+        if is_all {
+            sessions::report(context, &selection, &files)?;
         }
     }
     Ok(match checked.findings {

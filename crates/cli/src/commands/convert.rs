@@ -81,7 +81,7 @@ pub(crate) struct Args {
     entries: bool,
 }
 
-fn failed(found: &FoundSession, error: ConvertError) -> Error {
+pub(super) fn failed(found: &FoundSession, error: ConvertError) -> Error {
     match error {
         ConvertError::Layout(error) => {
             let taken = matches!(error, SessionError::Taken { .. });
@@ -118,7 +118,7 @@ fn write(plan: &ConversionPlan, dest: &Path, found: &FoundSession) -> Result<Str
 }
 
 /// Writes a file of another program, and leaves no other files beside it.
-fn write_file(
+pub(super) fn write_file(
     plan: &ConversionPlan,
     bytes: &[u8],
     dest: &Path,
@@ -195,7 +195,7 @@ fn lines(report: &ConversionReport, every: bool) -> Vec<String> {
 }
 
 /// Returns the model provider that Codex is configured to use.
-fn codex_provider() -> Option<String> {
+pub(super) fn codex_provider() -> Option<String> {
     let home = settings::variable("CODEX_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(settings::variable("HOME")?).join(".codex")))?;
     let text = agent_homes::read(&home.join("config.toml")).ok()??;

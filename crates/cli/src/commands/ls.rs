@@ -1,33 +1,37 @@
 //! `everturn ls`: lists sessions.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 
 use clap::ValueEnum;
 use everturn::finding::{Finding, FindingCode};
-use everturn_catalog::{CatalogSession, SummaryDetail};
-use jiff::Timestamp;
+use everturn_catalog::{CatalogListing, CatalogSession, SummaryDetail};
 
 use super::Context;
-use crate::catalog::{SourceCollection, collection, date};
-use crate::error::{EarlyExit, Error};
+use crate::catalog::{SourceCollection, collection};
+use crate::context::next_command;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::findings::print_findings;
 use crate::json::JsonObject;
-use crate::output::Output;
-use crate::session_line::{ColumnWidths, session_line};
-use crate::{overview, settings};
+use crate::output::{Output, count_noun};
+use crate::overview;
+use crate::selection::{ChangedArgs, SelectionArgs, SessionSelection};
+use crate::session_line::SessionLines;
+use crate::spending::session_costs;
 
-/// All statuses that a session can have.
-const STATUSES: [&str; 6] = ["active", "paused", "completed", "archived", "helper", "unknown"];
+/// More findings than this are not listed but counted.
+const FINDINGS: usize = 3;
 
 /// List sessions, most recently changed first
 ///
-/// Only the metadata of the sessions is read, and only if it has changed since the last run. A
-/// session with damaged metadata is still listed, and the damage is reported on stderr. A session
-/// that is locked by another process, or whose latest commits cannot be read, is listed with the
-/// status unknown, and the exit status is then 5 or 4.
+/// Only the metadata of the sessions is read, and only if it has changed since the last run. On a
+/// terminal, a line has the beginning of the ID, the age, the project (else the format), the turns
+/// and the title; otherwise the whole ID, the format, the status, the turns, the time and the
+/// title. A session with damaged metadata is still listed, and the damage is reported on stderr. A
+/// session that is locked by another process, or whose latest commits cannot be read, is listed
+/// with the status unknown, and the exit status is then 5 or 4.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,21 +45,11 @@ pub(crate) struct Args {
     #[arg(value_name = "TEXT")]
     text: Option<String>,
 
-    /// Only sessions with this status, such as active, paused or completed
-    #[arg(long, value_name = "STATUS")]
-    status: Option<String>,
+    #[command(flatten)]
+    selection: SelectionArgs,
 
-    /// Only sessions whose project path contains this text
-    #[arg(long, value_name = "TEXT")]
-    project: Option<String>,
-
-    /// Only sessions changed since this date or age, such as 2026-01-03 or 3d
-    #[arg(long, value_name = "DATE")]
-    since: Option<String>,
-
-    /// Only sessions not changed after this date
-    #[arg(long, value_name = "DATE")]
-    until: Option<String>,
+    #[command(flatten)]
+    changed: ChangedArgs,
 
     /// The sort order
     #[arg(long, value_name = "ORDER", default_value = "updated")]
@@ -74,76 +68,99 @@ enum ListOrder {
     Created,
     /// Most turns first
     Turns,
+    /// Largest files first
+    Size,
+    /// Most expensive first, as `everturn stats` counts
+    Cost,
     /// By title
     Title,
 }
 
 impl Args {
     /// Returns whether file names are enough to select and show the sessions.
-    fn detail(&self) -> SummaryDetail {
-        let filtered = [&self.text, &self.status, &self.project, &self.since, &self.until];
-        let by_name =
-            self.sort == ListOrder::Updated && filtered.iter().all(|filter| filter.is_none());
-        if by_name && self.limit.is_some() { SummaryDetail::Names } else { SummaryDetail::All }
-    }
-
-    /// Rejects a status that no session has or can have: it is a typo.
-    fn check_status(&self, sessions: &[CatalogSession]) -> Result<(), Error> {
-        let Some(wanted) = &self.status else { return Ok(()) };
-        let there = sessions.iter().map(|session| session.summary.status.as_str());
-        let known: BTreeSet<&str> = STATUSES.into_iter().chain(there).collect();
-        if known.contains(wanted.as_str()) {
-            return Ok(());
-        }
-        let known: Vec<&str> = known.into_iter().collect();
-        Err(Error::new(Exit::Request, format!("unknown status {wanted:?}"))
-            .hint(format!("known statuses: {}", known.join(", "))))
+    fn detail(&self, selection: &SessionSelection) -> SummaryDetail {
+        let is_plain = self.sort == ListOrder::Updated && self.text.is_none();
+        let by_name = is_plain && selection.is_everything() && self.limit.is_some();
+        if by_name { SummaryDetail::Names } else { SummaryDetail::All }
     }
 
     /// Describes a search without results.
-    fn sought(&self, layout: Option<&str>) -> String {
+    fn sought(&self, layout: Option<&str>, selection: &SessionSelection) -> String {
         let word = |word: Option<&str>| word.map_or_else(String::new, |word| format!("{word} "));
-        let filters = [&self.text, &self.project, &self.since, &self.until];
-        let like = if filters.iter().any(|filter| filter.is_some()) { " that match" } else { "" };
-        format!("{}{}sessions{like}", word(self.status.as_deref()), word(layout))
+        let is_filtered = self.text.is_some() || selection.has_text_filters();
+        let like = if is_filtered { " that match" } else { "" };
+        let status = self.selection.status.as_deref();
+        format!("{}{}sessions{like}", word(status), word(layout))
     }
 
-    /// Applies the filters and the sort order.
-    fn apply(&self, sessions: &mut Vec<CatalogSession>) -> Result<(), Error> {
-        let now = settings::now();
-        let since = self.since.as_deref().map(|text| date(text, "--since", now)).transpose()?;
-        let until = self.until.as_deref().map(|text| date(text, "--until", now)).transpose()?;
-        let lower = |text: &Option<String>| text.as_ref().map(|text| text.to_lowercase());
-        let (text, project) = (lower(&self.text), lower(&self.project));
-        sessions.retain(|session| {
-            let summary = &session.summary;
-            let has = |text: &str, part: &str| text.to_lowercase().contains(part);
-            let updated = |fits: &dyn Fn(Timestamp) -> bool| summary.updated.is_some_and(fits);
-            self.status.as_ref().is_none_or(|wanted| wanted == summary.status.as_str())
-                && text
-                    .as_ref()
-                    .is_none_or(|text| has(&summary.title, text) || has(&summary.session.id, text))
-                && project.as_ref().is_none_or(|part| {
-                    session.project.as_ref().is_some_and(|project| has(project, part))
-                })
-                && since.is_none_or(|since| updated(&|time| time >= since.start))
-                && until.is_none_or(|until| updated(&|time| time < until.end))
-        });
-        // The input is sorted by last change, which remains the order of equal sessions.
+    /// Keeps the sessions with the text.
+    fn keep_text(&self, sessions: &mut Vec<CatalogSession>) {
+        let Some(text) = self.text.as_ref().map(|text| text.to_lowercase()) else { return };
+        let has = |part: &str| part.to_lowercase().contains(&text);
+        sessions.retain(|one| has(&one.summary.title) || has(&one.summary.session.id));
+    }
+
+    /// Sorts the sessions, which are sorted by last change before; equal ones stay so.
+    fn sort(
+        &self,
+        rows: &mut [ListedRow],
+        collection: &mut SourceCollection,
+    ) -> Result<(), EarlyExit> {
         match self.sort {
             ListOrder::Updated => {}
-            ListOrder::Created => {
-                sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.created));
+            ListOrder::Created => rows.sort_by_key(|row| Reverse(row.session.summary.created)),
+            ListOrder::Turns => rows.sort_by_key(|row| Reverse(row.session.summary.turns)),
+            ListOrder::Title => {
+                rows.sort_by_cached_key(|row| row.session.summary.title.to_lowercase())
             }
-            ListOrder::Turns => sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.turns)),
-            ListOrder::Title => sessions.sort_by_cached_key(|one| one.summary.title.to_lowercase()),
+            ListOrder::Size => {
+                for row in rows.iter_mut() {
+                    row.bytes = collection.stored_bytes(&row.session);
+                }
+                rows.sort_by_key(|row| Reverse(row.bytes));
+            }
+            ListOrder::Cost => {
+                let sessions: Vec<CatalogSession> =
+                    rows.iter().map(|row| row.session.clone()).collect();
+                let costs = session_costs(collection, &sessions)?;
+                rows.iter_mut().zip(costs).for_each(|(row, cost)| row.cost = cost);
+                let cost = |row: &ListedRow| row.cost.unwrap_or(-1.0);
+                rows.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
+            }
         }
-        sessions.truncate(self.limit.map_or(usize::MAX, NonZeroUsize::get));
         Ok(())
     }
 }
 
-fn json(session: &CatalogSession, collection: &SourceCollection) -> String {
+/// A session of the list, and what it is sorted by, if that is not part of its summary.
+struct ListedRow {
+    session: CatalogSession,
+    bytes: Option<u64>,
+    cost: Option<f64>,
+}
+
+impl ListedRow {
+    /// Returns what it is sorted by as a column.
+    fn column(&self) -> Option<String> {
+        let bytes = self.bytes.map(short_bytes);
+        bytes.or_else(|| self.cost.map(|cost| format!("${cost:.2}")))
+    }
+}
+
+/// Formats a size in few characters.
+fn short_bytes(bytes: u64) -> String {
+    let (mut size, mut unit) = (bytes, "B");
+    for larger in ["KB", "MB", "GB"] {
+        if size < 10_000 {
+            break;
+        }
+        (size, unit) = (size / 1000, larger);
+    }
+    format!("{size} {unit}")
+}
+
+fn json(row: &ListedRow, collection: &SourceCollection) -> String {
+    let session = &row.session;
     let summary = &session.summary;
     let mut object = JsonObject::new()
         .text("id", &summary.session.id)
@@ -163,57 +180,107 @@ fn json(session: &CatalogSession, collection: &SourceCollection) -> String {
     if let Some(parent) = &summary.parent {
         object = object.text("parent", parent);
     }
+    if let Some(bytes) = row.bytes {
+        object = object.number("bytes", bytes);
+    }
+    if let Some(cost) = row.cost {
+        object = object.raw("cost", &cost.to_string());
+    }
     object.close()
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let mut collection = collection(context)?;
-    let detail = args.detail();
-    let everturn_catalog::CatalogListing { mut sessions, findings, .. } =
-        collection.sessions(detail)?;
-    let is_anywhere = context.root.is_none() && context.layout.is_none();
-    if sessions.is_empty() && findings.is_empty() && is_anywhere && !context.json {
-        return Ok(overview::first_steps());
+/// Prints the findings, or how many there are if they are many.
+fn mention_findings(findings: &[&Finding], damaged: usize) {
+    if findings.len() <= FINDINGS {
+        findings.iter().for_each(|finding| print_findings(&[(*finding).clone()]));
+        return;
     }
-    args.check_status(&sessions)?;
-    args.apply(&mut sessions)?;
-    if detail == SummaryDetail::Names {
-        collection.catalog.complete_summaries(&collection.sources, &mut sessions);
+    let count = count_noun(findings.len() as u64, "finding", "findings");
+    let sessions = count_noun(damaged as u64, "session", "sessions");
+    Output::status(&format!("{count} in {sessions}; see: {}", next_command("check")));
+}
+
+/// Returns the exit status after a list with these findings.
+fn exit_after(findings: &[&Finding], is_incomplete: bool) -> Exit {
+    let has = |code: FindingCode| findings.iter().any(|finding| finding.code == code);
+    match is_incomplete {
+        _ if has(FindingCode::CannotReplay) => Exit::Damaged,
+        true => Exit::Request,
+        false if has(FindingCode::Busy) => Exit::Busy,
+        false => Exit::Success,
     }
-    let terminal = std::io::stdout().is_terminal().then(|| (settings::width(), settings::now()));
-    let widths = ColumnWidths::of(&sessions);
-    for session in &sessions {
+}
+
+/// Prints the rows. Returns whether they are printed for a terminal.
+fn print(
+    context: &mut Context,
+    rows: &[ListedRow],
+    (collection, ids): (&SourceCollection, &CatalogListing),
+) -> Result<bool, EarlyExit> {
+    let is_terminal = std::io::stdout().is_terminal();
+    let lines = SessionLines::of(rows.iter().map(|row| &row.session), ids, is_terminal);
+    for row in rows {
         let text = match context.json {
-            true => json(session, &collection),
-            false => session_line(session, &widths, terminal),
+            true => json(row, collection),
+            false => lines.line(&row.session, row.column().as_deref()),
         };
         writeln!(context.out, "{text}")?;
     }
     context.out.flush()?;
+    Ok(is_terminal)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let selection = SessionSelection::new(&args.selection, &args.changed)?;
+    let mut collection = collection(context)?;
+    let detail = args.detail(&selection);
+    let all = collection.sessions(detail)?;
+    let is_anywhere = context.root.is_none() && context.layout.is_none();
+    if all.sessions.is_empty() && all.findings.is_empty() && is_anywhere && !context.json {
+        return Ok(overview::first_steps());
+    }
+    selection.check_status(&all.sessions)?;
+    let mut sessions: Vec<CatalogSession> =
+        all.sessions.iter().filter(|one| selection.selects(one)).cloned().collect();
+    args.keep_text(&mut sessions);
+    let left_out = all.sessions.len() - sessions.len();
+    collection.catalog.add_indexed_turns(&collection.sources, &mut sessions);
+    let row = |session| ListedRow { session, bytes: None, cost: None };
+    let mut rows: Vec<ListedRow> = sessions.into_iter().map(row).collect();
+    args.sort(&mut rows, &mut collection)?;
+    rows.truncate(args.limit.map_or(usize::MAX, NonZeroUsize::get));
+    if detail == SummaryDetail::Names {
+        let mut sessions: Vec<CatalogSession> = rows.into_iter().map(|row| row.session).collect();
+        collection.complete(&mut sessions);
+        collection.catalog.add_indexed_turns(&collection.sources, &mut sessions);
+        rows = sessions.into_iter().map(row).collect();
+    }
+    let is_terminal = print(context, &rows, (&collection, &all))?;
     collection.mention_notes();
     let with_quarantine = collection.sources_with_quarantine();
-    for session in &sessions {
-        print_findings(&session.summary.findings);
+    for ListedRow { session, .. } in &rows {
         if with_quarantine.contains(&session.source)
             && let Some(line) = collection.quarantine_line(session)
         {
             Output::status(&line);
         }
     }
-    print_findings(&findings);
-    if sessions.is_empty() && !context.json && findings.is_empty() {
-        let sought = args.sought(context.layout.as_deref());
+    let of_rows = rows.iter().flat_map(|row| &row.session.summary.findings);
+    let findings: Vec<&Finding> = of_rows.chain(&all.findings).collect();
+    let damaged = rows.iter().filter(|row| !row.session.summary.findings.is_empty()).count();
+    mention_findings(&findings, damaged);
+    if rows.is_empty() && !context.json && all.findings.is_empty() {
+        let sought = args.sought(context.layout.as_deref(), &selection);
         Output::status(&format!("there are no {sought}{}", collection.in_places()));
+    } else if is_terminal && !context.json {
+        let shown = rows.iter().map(|row| &row.session);
+        let mut coverage = collection.coverage(shown, &all.findings, left_out);
+        let limited = all.sessions.len() - left_out - rows.len();
+        coverage.leave_out(limited as u64, "--limit");
+        coverage.report("listed");
     }
-    let listed = sessions.iter().flat_map(|session| &session.summary.findings);
-    let codes: BTreeSet<FindingCode> = findings.iter().chain(listed).map(|one| one.code).collect();
     // A list that lacks unreadable sessions is incomplete.
     let unreadable = |finding: &Finding| finding.code == FindingCode::Unreadable;
-    let incomplete = collection.is_incomplete || findings.iter().any(unreadable);
-    Ok(match incomplete {
-        _ if codes.contains(&FindingCode::CannotReplay) => Exit::Damaged,
-        true => Exit::Request,
-        false if codes.contains(&FindingCode::Busy) => Exit::Busy,
-        false => Exit::Success,
-    })
+    let is_incomplete = collection.is_incomplete || all.findings.iter().any(unreadable);
+    Ok(exit_after(&findings, is_incomplete))
 }

@@ -1,5 +1,6 @@
 //! `everturn mark`: adds, lists and removes marks.
 
+use clap::builder::PossibleValuesParser;
 use everturn::format::{Operation, SessionError, SessionReader};
 use everturn::model::{Mark, MarkKind, NewMark};
 
@@ -13,8 +14,8 @@ use crate::settings;
 
 /// Mark turns, or list marks
 ///
-/// A mark has a name and a kind: bookmark, chapter, scene, event, decision, or another word. Marks
-/// are stored with the session. A fork or a rewind keeps the marks of the turns that it keeps.
+/// A mark has a name and a kind: bookmark, chapter, scene, event or decision. Marks are stored with
+/// the session. A fork or a rewind keeps the marks of the turns that it keeps.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn mark add latest 'before the gate'
@@ -51,8 +52,8 @@ struct MarkAddArgs {
     /// The name of the mark
     name: String,
 
-    /// The kind: bookmark, chapter, scene, event, decision, or another word
-    #[arg(long, value_name = "KIND", default_value = "bookmark")]
+    /// The kind
+    #[arg(long, value_name = "KIND", default_value = "bookmark", value_parser = known_kinds())]
     kind: String,
 
     /// A description
@@ -95,6 +96,11 @@ struct MarkRemoveArgs {
 
     /// The mark: its ID, or its name if unique
     mark: String,
+}
+
+/// The kinds that a new mark can have; sessions of earlier versions may have others.
+fn known_kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(MarkKind::NAMED.iter().map(MarkKind::as_str))
 }
 
 fn json(session: &str, mark: &Mark) -> String {

@@ -1,15 +1,21 @@
 //! `everturn retention`: moves expired sessions to the trash.
 
+use std::collections::BTreeSet;
+
+use everturn::format;
 use everturn::retention::{
     self, RetentionCandidate, RetentionChoice, RetentionOutcome, RetentionPlan, RetentionPolicy,
 };
+use everturn_catalog::{CatalogSession, SummaryDetail};
 use serde_json::json;
 
 use super::Context;
+use crate::catalog::collection;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::open_root::RootAccess;
 use crate::output::{Output, count_noun};
+use crate::selection::{ChangedArgs, Coverage, SelectionArgs, SessionSelection};
 use crate::trash_list::{WritableSource, writable_sources};
 use crate::{confirm, settings};
 
@@ -20,7 +26,8 @@ use crate::{confirm, settings};
 /// session would expire and changes nothing; `apply` moves the expired sessions to the trash, from
 /// which `everturn restore` restores them. Nothing is deleted, except by `everturn purge`. Pinned
 /// sessions and sessions without a known time of activity are kept. The rules apply to the sessions
-/// of all sources together; sessions of other programs are not counted.
+/// of all sources together. Sessions of other programs are never moved, and the last line says how
+/// many there are.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn retention plan --days 90
@@ -63,6 +70,12 @@ struct RetentionRules {
     /// Keep only N bytes of sessions
     #[arg(long, value_name = "N")]
     bytes: Option<u64>,
+
+    #[command(flatten)]
+    selection: SelectionArgs,
+
+    #[command(flatten)]
+    changed: ChangedArgs,
 
     /// Apply without asking for confirmation
     #[arg(long)]
@@ -111,22 +124,53 @@ fn print(context: &mut Context, plan: &RetentionPlan) -> Result<(), EarlyExit> {
     Ok(())
 }
 
-/// Makes one plan for the sessions of all sources.
-fn plan(policy: &RetentionPolicy, sources: &[WritableSource]) -> Result<RetentionPlan, Error> {
+/// Makes one plan for the selected sessions of all sources, and says what it covers.
+fn plan(
+    rules: &RetentionRules,
+    context: &Context,
+    sources: &[WritableSource],
+) -> Result<(RetentionPlan, Coverage), Error> {
+    let policy = policy(rules)?;
+    let selection = SessionSelection::new(&rules.selection, &rules.changed)?;
     let mut all = Vec::new();
     for (number, source) in sources.iter().enumerate() {
         let found = retention::find_candidates(&source.root.store(), &source.formats)?;
         all.extend(found.into_iter().map(|one| RetentionCandidate { source: number, ..one }));
     }
-    Ok(retention::plan_retention(policy, all, settings::now()))
+    let mut collection = collection(context)?;
+    let (mut listing, _) = collection.select(&SessionSelection::default(), SummaryDetail::All)?;
+    selection.check_status(&listing.sessions)?;
+    let is_external = |session: &CatalogSession| {
+        format::find(session.summary.layout).is_some_and(|format| format.is_external())
+    };
+    let count = listing.sessions.len();
+    let external: Vec<CatalogSession> =
+        listing.sessions.extract_if(.., |session| is_external(&*session)).collect();
+    listing.sessions.retain(|session| selection.selects(session));
+    let filtered = count - external.len() - listing.sessions.len();
+    let mut coverage = collection.coverage(listing.sessions.iter(), &listing.findings, filtered);
+    let names: BTreeSet<&str> = external.iter().map(|session| session.summary.layout).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    let reason = format!("they belong to other programs ({names}), which retention does not move");
+    coverage.leave_out(external.len() as u64, reason);
+    if !selection.is_everything() {
+        let selected: BTreeSet<String> =
+            listing.sessions.iter().map(|session| collection.shown(session)).collect();
+        let shown = |one: &RetentionCandidate| {
+            sources.get(one.source).map(|source| source.root.shown(&one.place.path))
+        };
+        all.retain(|one| shown(one).is_some_and(|path| selected.contains(&path)));
+    }
+    Ok((retention::plan_retention(&policy, all, settings::now()), coverage))
 }
 
 fn apply(context: &mut Context, rules: &RetentionRules) -> Result<Exit, EarlyExit> {
-    let policy = policy(rules)?;
+    policy(rules)?;
     let sources = writable_sources(context, RootAccess::Write)?;
-    let plan = plan(&policy, &sources)?;
+    let (plan, coverage) = plan(rules, context, &sources)?;
     if !context.json {
         print(context, &plan)?;
+        coverage.report("considered");
     }
     let count = plan.chosen().count();
     if count == 0 {
@@ -169,9 +213,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     match &args.what {
         RetentionCommand::Apply(rules) => apply(context, rules),
         RetentionCommand::Plan(rules) => {
-            let policy = policy(rules)?;
+            policy(rules)?;
             let sources = writable_sources(context, RootAccess::Read)?;
-            print(context, &plan(&policy, &sources)?)?;
+            let (plan, coverage) = plan(rules, context, &sources)?;
+            print(context, &plan)?;
+            coverage.report("considered");
             Ok(Exit::Success)
         }
     }

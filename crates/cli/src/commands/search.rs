@@ -1,5 +1,8 @@
 //! `everturn search`: searches the text of all sessions.
 
+mod patterns;
+mod printed;
+
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::thread;
@@ -8,25 +11,32 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use everturn::finding::{Finding, FindingCode};
 use everturn::format::{SessionError, SessionReader};
-use everturn::model::Entry;
 use everturn_catalog::{
-    CatalogListing, CatalogSession, LeftOut, Query, ReadProblem, SearchHit, SearchResults, Snippet,
-    SortOrder, SummaryDetail, UpdateReport, hit_branch, hit_entry, open_session,
+    CatalogListing, LeftOut, Query, ReadProblem, SearchResults, Snippet, SortOrder, SummaryDetail,
+    UpdateReport, hit_branch, hit_entry, open_session,
 };
 
 use super::Context;
-use crate::catalog::{SessionNames, SourceCollection, collection, date};
+use crate::catalog::{SourceCollection, collection, date};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
-use crate::json::JsonObject;
-use crate::output::{Output, coloured, escape_controls};
+use crate::output::Output;
 use crate::progress::Progress;
+use crate::selection::{ChangedArgs, SelectionArgs, SessionSelection};
 use crate::unread::UnreadSessions;
 use crate::{overview, settings};
 
+use printed::{HitPrinter, PrintedHit};
+
 /// How many characters of an entry are shown.
 const WIDTH: usize = 160;
+
+/// How many characters of a line are shown with `--context`.
+const LINE: usize = 1000;
+
+/// How many hits are looked for, for each session that may be shown, so that the hits of a session can be counted.
+const GROUPED: usize = 10;
 
 /// How long to wait for another process that updates the index, and the time between two attempts.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -36,15 +46,17 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// All words must match. The index of all sessions is updated first; it can be deleted at any time.
 /// If it cannot be updated, the sessions themselves are read. Results are printed as references for
-/// `everturn show`. Archived sessions are not searched. Sessions that cannot be read are reported on
-/// stderr, and the exit status is then 4. If another process is still updating the index after five
-/// seconds, the exit status is 5.
+/// `everturn show`. On a terminal they are grouped by session, with the number of results in each.
+/// Sessions that cannot be read are reported on stderr, and the exit status is then 4. If another
+/// process is still updating the index after five seconds, the exit status is 5.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn search dragon tower
   everturn search '"old tower"' speaker:narrator
   everturn search 'parse_* OR HttpRequest' kind:tool_call --since 2w
   everturn search dragn~ layout:game --sort date --limit 5
+  everturn search timeout --project site --context 2
+  everturn search --regex 'fn \w+_at\(' --layout codex
   everturn show "$(everturn search dragon --limit 1 --json | jq -r .ref)"
 
 In a query:
@@ -75,6 +87,26 @@ pub(crate) struct Args {
     /// The sort order
     #[arg(long, value_name = "ORDER", default_value = "relevance")]
     sort: HitOrder,
+
+    /// Only sessions with this status, such as active, paused or completed
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+
+    /// Only sessions whose project path contains this text
+    #[arg(long, value_name = "TEXT")]
+    project: Option<String>,
+
+    /// The query is a regular expression; all sessions are read, without the index
+    #[arg(long, conflicts_with_all = ["sort", "no_update"])]
+    regex: bool,
+
+    /// Print the lines that match, with N lines before and after each
+    #[arg(short = 'C', long, value_name = "N")]
+    context: Option<usize>,
+
+    /// Print a list of results also on a terminal, not grouped by session
+    #[arg(long)]
+    flat: bool,
 
     /// Search the index as it is, without updating it
     #[arg(long)]
@@ -121,102 +153,37 @@ fn update(collection: &mut SourceCollection, sessions: &CatalogListing) -> Updat
     updated
 }
 
-/// Returns the sessions that were not fully searched.
-fn unread_sessions<'a>(
+/// Adds the sessions of a list that were not fully searched.
+fn add_unread<'a>(
+    unread: &mut UnreadSessions,
     left_out: impl Iterator<Item = &'a LeftOut>,
     sessions: &CatalogListing,
     collection: &SourceCollection,
-) -> UnreadSessions {
-    let mut unread = UnreadSessions::new("searched");
+) {
     for LeftOut { session, reason } in left_out {
         if let Some(session) = sessions.sessions.get(*session) {
             unread.add(collection.shown(session), reason.clone());
         }
     }
-    unread
 }
 
-/// A hit with everything that is printed about it.
-struct PrintedHit<'a> {
-    reference: String,
-    /// The branch that contains it, unless it is in the main line.
-    branch: Option<String>,
-    session: &'a CatalogSession,
-    hit: &'a SearchHit,
-    entry: Entry,
-    snippet: Snippet,
-}
-
-fn json(printed: &PrintedHit<'_>, collection: &SourceCollection) -> String {
-    let PrintedHit { reference, branch, session, hit, entry, snippet } = printed;
-    let characters = |byte: usize| snippet.text.get(..byte).unwrap_or_default().chars().count();
-    let highlights = snippet.highlights.iter();
-    let highlights: Vec<String> = highlights
-        .map(|range| format!("[{},{}]", characters(range.start), characters(range.end)))
-        .collect();
-    let object = JsonObject::new()
-        .text("ref", reference)
-        .text("session", &session.summary.session.id)
-        .text("layout", session.summary.layout)
-        .text("title", &session.summary.title)
-        .text("path", &collection.shown(session))
-        .number("turn", entry.turn)
-        .number("seq", entry.seq)
-        .text("id", &entry.id)
-        .time("time", entry.time)
-        .text("speaker", &entry.speaker)
-        .text("kind", entry.kind.as_str())
-        .raw("score", &format!("{:.3}", hit.score))
-        .text("snippet", &snippet.text)
-        .raw("highlights", &format!("[{}]", highlights.join(",")));
-    match branch {
-        Some(branch) => object.text("branch", branch).close(),
-        None => object.close(),
-    }
-}
-
-/// Formats a hit as text: its position, and the text around the matches.
-fn text(printed: &PrintedHit<'_>, colour: bool) -> String {
-    let PrintedHit { reference, branch, session, entry, snippet, .. } = printed;
-    let along = branch.as_ref().map_or_else(String::new, |branch| format!(" --branch {branch}"));
-    let layout = session.summary.layout;
-    let mut heading = format!("{reference}{along}  {layout}  {}", entry.speaker);
-    if let Some(time) = entry.time {
-        heading.push_str(&format!("  {time}"));
-    }
-    if session.summary.title != session.summary.session.id {
-        heading.push_str(&format!("  {}", session.summary.title));
-    }
-    let mut line = String::new();
-    let mut at = 0;
-    let part =
-        |from: usize, to: usize| escape_controls(snippet.text.get(from..to).unwrap_or_default());
-    for range in &snippet.highlights {
-        line.push_str(&part(at, range.start));
-        let found = part(range.start, range.end);
-        match colour {
-            true => line.push_str(&format!("\u{1b}[1;31m{found}\u{1b}[0m")),
-            false => line.push_str(&found),
-        }
-        at = range.end;
-    }
-    line.push_str(&part(at, snippet.text.len()));
-    format!("{}\n    {line}", escape_controls(&heading).replace('\n', " "))
-}
-
+/// Reads the hits of a search and prints them. Returns the sessions that could not be read.
 fn print(
+    args: &Args,
     context: &mut Context,
     (collection, sessions): (&SourceCollection, &CatalogListing),
     query: &Query,
     found: &SearchResults,
 ) -> Result<Vec<LeftOut>, EarlyExit> {
-    let names = SessionNames::new(sessions);
-    let colour = coloured();
+    let mut printer = HitPrinter::new(args, context, (collection, sessions));
     let mut readers: HashMap<usize, Option<Box<dyn SessionReader>>> = HashMap::new();
     let mut left_out = Vec::new();
     let mut vanished = 0;
-    for hit in &found.hits {
+    for hit in printer.in_order(&found.hits) {
         let Some(session) = sessions.sessions.get(hit.session) else { continue };
+        if printer.is_counted_only(hit.session) {
+            continue;
+        }
         let mut leave_out = |error: &SessionError| {
             left_out.push(LeftOut { session: hit.session, reason: ReadProblem::from(error) });
         };
@@ -245,54 +212,76 @@ fn print(
                 continue;
             }
         };
-        let snippet = Snippet::of(&entry.readable_text(), query, WIDTH);
-        let reference = format!("{}#{}", names.of(session, collection), entry.turn);
-        let printed = PrintedHit { reference, branch, session, hit, entry, snippet };
-        match context.json {
-            true => writeln!(context.out, "{}", json(&printed, collection))?,
-            false => writeln!(context.out, "{}", text(&printed, colour))?,
-        }
+        let text = entry.readable_text();
+        let matched = |line: &str| {
+            let Snippet { text, highlights } = Snippet::of(line, query, LINE);
+            if highlights.is_empty() { (line.to_owned(), highlights) } else { (text, highlights) }
+        };
+        let lines = args.context.map(|around| printed::lines_around(&text, around, &matched));
+        let lines = lines.unwrap_or_default();
+        let snippet = Snippet::of(&text, query, WIDTH);
+        let hit =
+            PrintedHit { branch, session: hit.session, score: hit.score, entry, snippet, lines };
+        printer.print(context, &hit)?;
     }
+    printer.finish(context)?;
     if vanished > 0 {
-        context.out.flush()?;
         Output::status(&format!("{vanished} more no longer exist"));
     }
     Ok(left_out)
 }
 
+/// The number of hits to look for: enough to count those of each session, where they are grouped.
+fn wanted(args: &Args, is_grouped: bool) -> usize {
+    let limit = args.limit.get();
+    if is_grouped { limit.saturating_mul(GROUPED).max(limit) } else { limit }
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let query = args.query()?;
+    let selection = SessionSelection::new(
+        &SelectionArgs { status: args.status.clone(), project: args.project.clone() },
+        &ChangedArgs::default(),
+    )?;
+    let query = if args.regex { None } else { Some(args.query()?) };
     let mut collection = collection(context)?;
-    let sessions = collection.sessions(SummaryDetail::All)?;
-    if sessions.sessions.is_empty()
-        && sessions.findings.is_empty()
+    let all = collection.sessions(SummaryDetail::All)?;
+    if all.sessions.is_empty()
+        && all.findings.is_empty()
         && context.root.is_none()
         && context.layout.is_none()
         && !context.json
     {
         return Ok(overview::first_steps());
     }
+    selection.check_status(&all.sessions)?;
+    let Some(query) = query else {
+        return patterns::run(args, context, (&mut collection, &all), &selection);
+    };
     let updated = match args.no_update {
         true => UpdateReport::default(),
-        false => update(&mut collection, &sessions),
+        false => update(&mut collection, &all),
     };
     let sort = match args.sort {
         HitOrder::Relevance => SortOrder::Relevance,
         HitOrder::Date => SortOrder::Date,
     };
+    let is_grouped = printed::is_grouped(args, context);
+    let sessions = selected(&all, &selection);
     let SourceCollection { catalog, sources, .. } = &mut collection;
-    let found = catalog.search(sources, &sessions, &query, (args.limit.get(), sort));
+    let found = catalog.search(sources, &sessions, &query, (wanted(args, is_grouped), sort));
     collection.mention_notes();
     if found.similar.is_some() {
         Output::status("no exact match; showing similar words");
     }
     let answered = found.similar.as_ref().unwrap_or(&query);
-    let left_out = print(context, (&collection, &sessions), answered, &found)?;
+    let left_out = print(args, context, (&collection, &sessions), answered, &found)?;
     context.out.flush()?;
-    print_findings(&sessions.findings);
-    let left_out = left_out.iter().chain(&updated.left_out).chain(&found.left_out);
-    let unread = unread_sessions(left_out, &sessions, &collection).report();
-    if found.more {
+    print_findings(&all.findings);
+    let mut unread = UnreadSessions::new("searched");
+    add_unread(&mut unread, left_out.iter().chain(&found.left_out), &sessions, &collection);
+    add_unread(&mut unread, updated.left_out.iter(), &all, &collection);
+    let unread = unread.report();
+    if found.more && !is_grouped {
         Output::status(&format!("results are limited to {}; show more with --limit", args.limit));
     }
     if found.hits.is_empty() && !context.json {
@@ -301,12 +290,37 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             Output::status(&note);
         }
     }
+    let filtered = all.sessions.len() - sessions.sessions.len();
+    report_coverage(context, &collection, (&sessions, &all.findings), filtered, is_grouped);
     if updated.is_busy && !found.is_current {
         Output::status("another process is updating the index: the newest turns may be missing");
         return Ok(Exit::Busy);
     }
+    Ok(unread.or(incomplete(&collection, &all)).unwrap_or(Exit::Success))
+}
+
+/// Returns the sessions of a list that are selected.
+fn selected(all: &CatalogListing, selection: &SessionSelection) -> CatalogListing {
+    let sessions = all.sessions.iter().filter(|session| selection.selects(session));
+    CatalogListing { sessions: sessions.cloned().collect(), ..CatalogListing::default() }
+}
+
+/// Says how many sessions were searched: on a terminal, and if filters left some out.
+fn report_coverage(
+    context: &Context,
+    collection: &SourceCollection,
+    (sessions, findings): (&CatalogListing, &[Finding]),
+    filtered: usize,
+    is_grouped: bool,
+) {
+    if !context.json && (is_grouped || filtered > 0) {
+        collection.coverage(sessions.sessions.iter(), findings, filtered).report("searched");
+    }
+}
+
+/// Returns the exit status if a source or a folder could not be read.
+fn incomplete(collection: &SourceCollection, all: &CatalogListing) -> Option<Exit> {
     let is_unreadable = |finding: &Finding| finding.code == FindingCode::Unreadable;
-    let is_incomplete = collection.is_incomplete || sessions.findings.iter().any(is_unreadable);
-    let is_incomplete = is_incomplete.then_some(Exit::Request);
-    Ok(unread.or(is_incomplete).unwrap_or(Exit::Success))
+    let is_incomplete = collection.is_incomplete || all.findings.iter().any(is_unreadable);
+    is_incomplete.then_some(Exit::Request)
 }

@@ -1,11 +1,12 @@
 //! `everturn show`: prints the transcript of a session.
 
 mod contents;
+mod view;
 
 use std::ops::RangeInclusive;
 
 use everturn::codelia::FULL_HISTORY;
-use everturn::format::SessionError;
+use everturn::format::{SessionError, SessionReader};
 use everturn::model::{Entry, EntryExtras, SessionBranch};
 
 use super::Context;
@@ -14,19 +15,24 @@ use crate::exit::Exit;
 use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::escape_controls;
-use crate::sessions::resolve_turn;
+use crate::sessions::{FoundSession, resolve_turn};
 use crate::turns::TurnRange;
+
+use view::EntryView;
 
 /// Print the entries of a session
 ///
-/// Entries are printed as they are read, so long sessions need little memory. Damaged lines are
-/// skipped and reported on stderr, and the exit status is then 4.
+/// Entries are printed as they are read, so long sessions need little memory. On a terminal, a
+/// header has the title, the project, the times, the models and the cost; times are local, the
+/// input and output of tools is shortened, and the program in PAGER (else less) shows it page by
+/// page. Damaged lines are skipped and reported on stderr, and the exit status is then 4.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn show latest
   everturn show session-abc123 --turns 100..120
   everturn show session-abc123#104
   everturn show latest --turns 240.. --json --raw
+  everturn show latest --only user,assistant
   everturn show tale --toc
   everturn show tale --events quest_complete
   everturn show tale --from 'The temple'
@@ -78,6 +84,14 @@ pub(crate) struct Args {
     /// Also print programs' internal records
     #[arg(long)]
     all: bool,
+
+    /// Print the input and output of tools in full also on a terminal
+    #[arg(long)]
+    tools: bool,
+
+    /// Only entries of these kinds, such as user,assistant or tools
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    only: Vec<String>,
 
     /// Print the number of entries by kind and of records by outcome; in a game also of scenes,
     /// snapshots, events and changes, and the play time
@@ -150,6 +164,27 @@ pub(super) fn within(
     Ok(range)
 }
 
+/// Returns the turns that the options or the reference select.
+fn wanted_turns(
+    args: &Args,
+    turn: Option<&str>,
+    found: &FoundSession,
+    reader: &dyn SessionReader,
+) -> Result<TurnRange, Error> {
+    let mut turns = args.turns;
+    if args.turn.is_some() {
+        turns = TurnRange { first: args.turn, last: args.turn };
+    }
+    if let Some(turn) = turn.filter(|_| !turns.is_bounded()) {
+        let turn = Some(resolve_turn(found, reader, turn)?);
+        turns = TurnRange { first: turn, last: turn };
+    }
+    if let Some(name) = &args.from {
+        turns.first = Some(resolve_turn(found, reader, name)?);
+    }
+    Ok(turns)
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (session, turn) = context.reference(&args.session)?;
     let (found, mut reader) = context.read_branch(session, args.branch.as_deref())?;
@@ -169,21 +204,22 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     if let Some(kind) = &args.events {
         return contents::print_events(&found, &*reader, kind, context);
     }
-    let mut turns = args.turns;
-    if args.turn.is_some() {
-        turns = TurnRange { first: args.turn, last: args.turn };
-    }
-    if let Some(turn) = turn.filter(|_| !turns.is_bounded()) {
-        let turn = Some(resolve_turn(&found, &*reader, turn)?);
-        turns = TurnRange { first: turn, last: turn };
-    }
-    if let Some(name) = &args.from {
-        turns.first = Some(resolve_turn(&found, &*reader, name)?);
-    }
+    let turns = wanted_turns(args, turn, &found, &*reader)?;
+    let view = EntryView::new(args, context)?;
+    let is_whole = !turns.is_bounded();
     let turns = within(&turns, &reader.turns().map_err(|error| found.failed(error))?)?;
     let mut entries = reader.entries(turns).map_err(|error| found.failed(error))?;
     let mut exit = exit_after(&reader.findings());
     let mut first = true;
+    if !context.json && !args.raw {
+        context.out.page()?;
+    }
+    if is_whole
+        && !args.raw
+        && let Some(header) = view.header(&found, &*reader)?
+    {
+        write!(context.out, "{header}")?;
+    }
     loop {
         let entry = entries.next();
         let findings = entries.take_findings();
@@ -194,15 +230,18 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
         let Some(entry) = entry else { return Ok(exit) };
         let entry = entry.map_err(|error| found.failed(error))?;
+        if !view.has(&entry) {
+            continue;
+        }
         match (context.json, args.raw) {
             (true, raw) => writeln!(context.out, "{}", json(&entry, raw))?,
             // The parts of a record are contained in the record.
             (false, true) if entry.id.contains('#') && found.layout.is_external() => {}
             (false, true) => writeln!(context.out, "{}", entry.raw.to_line())?,
-            (false, false) if entry.kind.is_bookkeeping() && !args.all => {}
+            (false, false) if entry.kind.is_bookkeeping() && !args.all && !view.names(&entry) => {}
             (false, false) => {
                 let gap = if std::mem::take(&mut first) { "" } else { "\n" };
-                write!(context.out, "{gap}{}", text(&entry))?;
+                write!(context.out, "{gap}{}", view.text(&entry))?;
             }
         }
     }

@@ -8,7 +8,6 @@ use everturn::names::FilePath;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::findings::print_findings;
 use crate::open_root::OpenRoot;
 use crate::output::Output;
 use crate::sources::SourceLocation;
@@ -43,20 +42,6 @@ pub(super) fn sessions_of(
         }
     }
     Ok((candidates, findings))
-}
-
-/// Returns all sessions of all sources, and prints the findings.
-pub(crate) fn candidates(
-    context: &Context,
-    roots: &[(SourceLocation, OpenRoot)],
-) -> Result<Vec<Candidate>, Error> {
-    let mut candidates = Vec::new();
-    for (source, root) in roots {
-        let (found, findings) = sessions_of(context, source, root)?;
-        print_findings(&findings);
-        candidates.extend(found);
-    }
-    Ok(candidates)
 }
 
 /// Returns the summaries of all sessions of a source, and the findings.

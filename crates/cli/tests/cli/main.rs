@@ -12,6 +12,7 @@ mod check;
 mod codelia;
 mod conversation;
 mod everturn;
+mod everyday;
 mod everywhere;
 mod exports;
 mod foreign;

@@ -18,6 +18,8 @@ if pid == 0:
     for stream in (0, 1, 2):
         os.dup2(screen, stream)
     own = {name: value for name, value in os.environ.items() if name.startswith('EVERTURN_')}
+    if 'TERMINAL_HOME' in os.environ:
+        own['HOME'] = os.environ['TERMINAL_HOME']
     os.execve(words[0], words, {'TERM': 'xterm', **own})
 
 seen, start, status = b'', 0, None

@@ -29,7 +29,12 @@ pub(crate) fn on_terminal(root: &Path, words: &[&str], steps: &[&str]) -> Run {
 }
 
 /// Runs on a terminal with environment variables.
-fn on_terminal_with(root: &Path, words: &[&str], steps: &[&str], env: &[(&str, &str)]) -> Run {
+pub(crate) fn on_terminal_with(
+    root: &Path,
+    words: &[&str],
+    steps: &[&str],
+    env: &[(&str, &str)],
+) -> Run {
     let mut python = Command::new("python3");
     python.arg("-c").arg(SCRIPT).arg(env!("CARGO_BIN_EXE_everturn")).args(words);
     python.arg("--").args(steps).current_dir(root).envs(env.iter().copied());

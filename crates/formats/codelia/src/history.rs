@@ -155,7 +155,7 @@ impl SessionHistory {
                 }
                 "llm.response" => {
                     self.note_seq(&record);
-                    self.note_usage(&record);
+                    self.note_usage(&record, time);
                     for message in messages_in(&record, "output") {
                         self.add(message, time);
                     }
@@ -202,7 +202,7 @@ impl SessionHistory {
         self.invoke_seq = self.invoke_seq.max(seq);
     }
 
-    fn note_usage(&mut self, record: &JsonTree) {
+    fn note_usage(&mut self, record: &JsonTree, time: Option<Timestamp>) {
         let Some(usage) = record.value_at(&["output", "usage"]) else { return };
         if usage.kind() != ValueKind::Object {
             return;
@@ -221,7 +221,7 @@ impl SessionHistory {
             cost: None,
         };
         let model = usage.string_at(&["model"]).unwrap_or_else(|| "?".to_owned());
-        self.usage.get_or_insert_default().add_usage(&model, &spent);
+        self.usage.get_or_insert_default().add_usage(&model, &spent, time);
     }
 
     /// Marks the messages that the log has, and adds those that no run has.

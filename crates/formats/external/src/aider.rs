@@ -266,7 +266,7 @@ impl AiderConversation<'_> {
             }
             if let Some(spent) = parse_usage(line) {
                 let model = if self.model.is_empty() { "unknown" } else { &self.model };
-                self.usage.add_usage(model, &spent);
+                self.usage.add_usage(model, &spent, None);
             }
         }
     }

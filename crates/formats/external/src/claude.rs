@@ -19,6 +19,7 @@ use everturn_session::model::{EntryKind, SessionRef, SessionUsage, TokenUsage};
 use everturn_store::Store;
 use everturn_value::outline::{flag_at, text_at};
 use everturn_value::tree::{JsonTree, ValueKind as Shape};
+use jiff::Timestamp;
 
 use outputs::OutputFetcher;
 
@@ -166,7 +167,7 @@ fn session_info(record: &JsonTree) -> SessionInfo {
 /// Tokens and costs per answer of the model: the lines of one answer repeat them, and the last values are used.
 #[derive(Default)]
 struct ClaudeTokens {
-    answers: HashMap<TextHash, (String, TokenUsage)>,
+    answers: HashMap<TextHash, (String, TokenUsage, Option<Timestamp>)>,
     costs: HashMap<TextHash, f64>,
 }
 
@@ -193,7 +194,8 @@ impl ClaudeTokens {
             reasoning: 0,
             cost: None,
         };
-        let (_, known) = self.answers.entry(message).or_insert((model, spent));
+        let time = time_at(record, &["timestamp"]);
+        let (_, known, _) = self.answers.entry(message).or_insert((model, spent, time));
         known.input = known.input.max(spent.input);
         known.output = known.output.max(spent.output);
         known.cache_read = known.cache_read.max(spent.cache_read);
@@ -202,15 +204,15 @@ impl ClaudeTokens {
 
     fn usage(mut self) -> Option<SessionUsage> {
         let mut usage = SessionUsage::default();
-        for (id, (model, spent)) in &self.answers {
+        for (id, (model, spent, time)) in &self.answers {
             let cost = self.costs.remove(id);
-            usage.add_usage_once(id.number(), model, &TokenUsage { cost, ..*spent });
+            usage.add_usage_once(id.number(), model, &TokenUsage { cost, ..*spent }, *time);
         }
         // Answers with a cost but without token counts.
         let name = usage.models.first().map_or("unknown", |(name, _)| name.as_str()).to_owned();
         for (id, cost) in &self.costs {
             let spent = TokenUsage { cost: Some(*cost), ..TokenUsage::default() };
-            usage.add_usage_once(id.number(), &name, &spent);
+            usage.add_usage_once(id.number(), &name, &spent, None);
         }
         (!usage.models.is_empty()).then_some(usage)
     }

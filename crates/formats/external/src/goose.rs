@@ -126,7 +126,7 @@ fn usage(header: &JsonTree) -> Option<SessionUsage> {
         ..TokenUsage::default()
     };
     let mut usage = SessionUsage::default();
-    usage.add_usage(&model.unwrap_or_else(|| "unknown".to_owned()), &spent);
+    usage.add_usage(&model.unwrap_or_else(|| "unknown".to_owned()), &spent, None);
     (spent.total_tokens() > 0).then_some(usage)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::record::{RecordInfo, RecordRole};
-use super::survey::{Survey, earliest, title};
+use super::survey::{Survey, earliest, prompt_title, title};
 use everturn_json::finding::Finding;
 use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
@@ -132,12 +132,17 @@ pub(super) fn peek_lines(
     }
     let mut header = SessionHeader::default();
     let mut side_title = None;
+    let mut command_title = None;
     for record in records(&store.read(file, 0..END)?, file, RECORDS)? {
         let (look, told) = (look(&record), told(&record));
         header.created = earliest(header.created, look.time);
         let of_line = if look.is_side { &mut side_title } else { &mut header.title };
         if look.role == RecordRole::Prompt && of_line.is_none() {
-            *of_line = look.drafts.first().and_then(|draft| title(&draft.text));
+            let text = look.drafts.first().map(|draft| draft.text.as_str()).unwrap_or_default();
+            *of_line = prompt_title(text);
+            if !look.is_side && of_line.is_none() && command_title.is_none() {
+                command_title = title(text);
+            }
         }
         header.title = told.name.or(header.title);
         header.parent = header.parent.or(told.parent);
@@ -161,6 +166,6 @@ pub(super) fn peek_lines(
             break;
         }
     }
-    header.title = named.or(header.title).or(side_title);
+    header.title = named.or(header.title).or(command_title).or(side_title);
     Ok(header)
 }

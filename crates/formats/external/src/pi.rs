@@ -104,13 +104,15 @@ fn add_usage(usage: &mut SessionUsage, record: &JsonTree) {
         reasoning: 0,
         cost: price_at(&used, &["cost", "total"]),
     };
+    let at = any_time_at(record, &["timestamp"]);
     // Ids are short and unique within one session only; with the time they are unique among all.
     let time = record.value_at(&["timestamp"]).map(|time| time.to_line());
     match Pi.id(record).zip(time) {
         Some((id, time)) => {
-            usage.add_usage_once(TextHash::of(&format!("{id} {time}")).number(), &model, &spent);
+            let id = TextHash::of(&format!("{id} {time}")).number();
+            usage.add_usage_once(id, &model, &spent, at);
         }
-        None => usage.add_usage(&model, &spent),
+        None => usage.add_usage(&model, &spent, at),
     }
 }
 

@@ -72,7 +72,8 @@ pub(super) struct Surveyor {
     calls: HashMap<TextHash, Vec<u32>>,
     answers: HashMap<TextHash, Vec<u32>>,
     quarantined: u64,
-    /// The first prompt of a helper, which names a session without other prompts.
+    /// What names a session without a prompt that could: the first command, and the first prompt of a helper.
+    command_title: Option<String>,
     side_title: Option<String>,
     /// The newer versions of records that are set apart.
     newer: HashMap<u32, u32>,
@@ -220,7 +221,11 @@ impl Surveyor {
         });
         let of_line = if look.is_side { &mut self.side_title } else { &mut self.survey.title };
         if look.role == RecordRole::Prompt && of_line.is_none() {
-            *of_line = look.drafts.first().and_then(|draft| title(&draft.text));
+            let text = look.drafts.first().map(|draft| draft.text.as_str()).unwrap_or_default();
+            *of_line = prompt_title(text);
+            if !look.is_side && of_line.is_none() && self.command_title.is_none() {
+                self.command_title = title(text);
+            }
         }
         self.survey.created = earliest(self.survey.created, look.time);
         self.survey.updated = self.survey.updated.max(look.time);
@@ -352,6 +357,7 @@ impl Surveyor {
             self.survey.defects.relinked.push((at, None));
         }
         self.report_calls();
+        self.survey.title = self.survey.title.take().or(self.command_title.take());
         self.survey.title = self.survey.title.take().or(self.side_title.take());
         let records = self.survey.nodes.iter().filter(|node| !node.is_part);
         let is_hidden = |node: &&RecordNode| matches!(node.placement, Placement::Apart(_));
@@ -445,6 +451,36 @@ pub(super) fn title(text: &str) -> Option<String> {
     }
 }
 
+/// How prompts begin that only introduce a plan, and the words before its name.
+const PLAN: &str = "implement the following plan:";
+const PLAN_NAME: &str = "plan:";
+
+/// The start of a prompt, if it says what the session is about: not a command without arguments, and nothing that the
+/// program wrote. A plan is named by its heading.
+pub(super) fn prompt_title(text: &str) -> Option<String> {
+    let text = text.trim_start();
+    let is_bare_command = match between(text, "command-name") {
+        Some(_) => between(text, "command-args").is_none_or(|args| args.trim().is_empty()),
+        None => text.starts_with('/') && !text.trim_end().contains(char::is_whitespace),
+    };
+    let is_program = ["<local-command-", "<system-reminder>", "Caveat: The messages below"];
+    if is_bare_command || is_program.iter().any(|start| text.starts_with(start)) {
+        return None;
+    }
+    let without = |text: &str, start: &str| {
+        let head = text.get(..start.len())?;
+        head.eq_ignore_ascii_case(start).then(|| text.get(start.len()..))?.map(str::to_owned)
+    };
+    let heading = |text: &str| {
+        text.trim_start_matches(|one: char| one == '#' || one.is_whitespace()).to_owned()
+    };
+    let Some(plan) = without(text, PLAN) else { return title(text) };
+    let plan = heading(&plan);
+    let named = without(&plan, PLAN_NAME).map_or(plan, |name| heading(&name));
+    // The heading is the first line.
+    title(named.lines().next().unwrap_or_default()).or_else(|| title(text))
+}
+
 /// The name of a line, if it has one.
 pub(super) fn line_name(what: LineKind) -> Option<&'static str> {
     match what {
@@ -456,4 +492,32 @@ pub(super) fn line_name(what: LineKind) -> Option<&'static str> {
 /// Whether a value is an object.
 pub(super) fn is_object(tree: &JsonTree) -> bool {
     tree.kind() == ValueKind::Object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_says_what_the_session_is_about() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(prompt_title(text).as_deref(), expect, "{text:?}");
+        };
+        check("Write a parser.\nIn Rust.", Some("Write a parser. In Rust."));
+        check("/clear", None);
+        check("<command-name>/clear</command-name><command-args></command-args>", None);
+        check(
+            "<command-name>/review</command-name><command-args>the parser</command-args>",
+            Some("/review the parser"),
+        );
+        check("/srv/app is slow", Some("/srv/app is slow"));
+        check("<local-command-stdout>done</local-command-stdout>", None);
+        check(
+            "Implement the following plan:\n\n# Plan: A faster list\n\n1. Read",
+            Some("A faster list"),
+        );
+        check("Implement the following plan: ## Search\nmore", Some("Search"));
+        check("Implement the following plan:", Some("Implement the following plan:"));
+        check("", None);
+    }
 }

@@ -1,6 +1,10 @@
 //! The token usage of sessions ([`SessionUsage`], [`TokenUsage`]), and counts of their records ([`RecordCounts`]).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 
 /// Counts of the records of a session. `read` is always the sum of `kept`, `repaired` and `quarantined`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,21 +74,6 @@ impl TokenUsage {
         }
     }
 
-    /// Subtracts usage that was counted elsewhere.
-    fn subtract(&mut self, other: &TokenUsage) {
-        let less = |count: &mut u64, other: u64| *count = count.saturating_sub(other);
-        less(&mut self.answers, other.answers);
-        less(&mut self.input, other.input);
-        less(&mut self.output, other.output);
-        less(&mut self.cache_read, other.cache_read);
-        less(&mut self.cache_write, other.cache_write);
-        less(&mut self.reasoning, other.reasoning);
-        if let (Some(all), Some(part)) = (self.cost, other.cost) {
-            // The rounding error of a difference of equal sums is not a cost.
-            self.cost = Some(all - part).filter(|left| *left > 1e-9);
-        }
-    }
-
     /// All tokens together.
     #[must_use]
     pub fn total_tokens(&self) -> u64 {
@@ -92,13 +81,28 @@ impl TokenUsage {
     }
 }
 
+/// The usage of one response, or of several that cannot be told apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UsagePart {
+    /// An ID that is unique across sessions, if the response has one: a branch has copies of earlier responses.
+    pub id: Option<u128>,
+    /// The day of the response in UTC, if known.
+    pub day: Option<Date>,
+    /// The model.
+    pub model: String,
+    /// What it used.
+    pub spent: TokenUsage,
+}
+
 /// The usage of a session: each response of a model once, however often its records repeat it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionUsage {
     /// The usage by model, sorted by name.
     pub models: Vec<(String, TokenUsage)>,
-    /// Responses by IDs that are unique across sessions: a branch has copies of earlier ones.
-    answers: HashMap<u128, (String, TokenUsage)>,
+    /// Responses by ID.
+    answers: BTreeMap<u128, (Option<Date>, String, TokenUsage)>,
+    /// The other usage, by day and model.
+    others: BTreeMap<(Option<Date>, String), TokenUsage>,
 }
 
 impl SessionUsage {
@@ -106,48 +110,83 @@ impl SessionUsage {
     #[must_use]
     pub fn total(&self) -> TokenUsage {
         let mut total = TokenUsage::default();
-        self.models.iter().for_each(|(_, usage)| total.add(usage));
+        self.models.iter().for_each(|(_, spent)| total.add(spent));
         total
     }
 
-    /// Adds the usage of a model.
-    pub fn add_usage(&mut self, model: &str, usage: &TokenUsage) {
-        match self.models.binary_search_by(|(name, _)| name.as_str().cmp(model)) {
-            Ok(at) => {
-                if let Some((_, sum)) = self.models.get_mut(at) {
-                    sum.add(usage);
-                }
-            }
-            Err(at) => self.models.insert(at, (model.to_owned(), *usage)),
-        }
+    /// Adds the usage of a model at a time.
+    pub fn add_usage(&mut self, model: &str, spent: &TokenUsage, time: Option<Timestamp>) {
+        self.add_part(&UsagePart {
+            id: None,
+            day: time.map(day_of),
+            model: model.to_owned(),
+            spent: *spent,
+        });
     }
 
     /// Adds the usage of a response whose ID is unique across sessions, unless it was added before.
-    pub fn add_usage_once(&mut self, id: u128, model: &str, usage: &TokenUsage) {
-        if self.answers.insert(id, (model.to_owned(), *usage)).is_none() {
-            self.add_usage(model, usage);
+    pub fn add_usage_once(
+        &mut self,
+        id: u128,
+        model: &str,
+        spent: &TokenUsage,
+        time: Option<Timestamp>,
+    ) {
+        self.add_part(&UsagePart {
+            id: Some(id),
+            day: time.map(day_of),
+            model: model.to_owned(),
+            spent: *spent,
+        });
+    }
+
+    /// Adds a part, unless it is a response that was added before. Returns whether it was added.
+    pub fn add_part(&mut self, part: &UsagePart) -> bool {
+        let UsagePart { id, day, model, spent } = part;
+        match id {
+            Some(id) if self.answers.contains_key(id) => return false,
+            Some(id) => drop(self.answers.insert(*id, (*day, model.clone(), *spent))),
+            None => self.others.entry((*day, model.clone())).or_default().add(spent),
         }
+        match self.models.binary_search_by(|(name, _)| name.as_str().cmp(model)) {
+            Ok(at) => {
+                if let Some((_, sum)) = self.models.get_mut(at) {
+                    sum.add(spent);
+                }
+            }
+            Err(at) => self.models.insert(at, (model.clone(), *spent)),
+        }
+        true
     }
 
     /// Adds the usage of another session. Responses that both have, because one is a branch of the other, count once.
     pub fn add(&mut self, other: &SessionUsage) {
-        let mut copies = SessionUsage::default();
-        for (id, (model, usage)) in &other.answers {
-            match self.answers.contains_key(id) {
-                true => copies.add_usage(model, usage),
-                false => drop(self.answers.insert(*id, (model.clone(), *usage))),
-            }
-        }
-        for (model, usage) in &other.models {
-            let mut own = *usage;
-            if let Some((_, copied)) = copies.models.iter().find(|(name, _)| name == model) {
-                own.subtract(copied);
-            }
-            if own != TokenUsage::default() {
-                self.add_usage(model, &own);
-            }
+        for part in other.parts() {
+            self.add_part(&part);
         }
     }
+
+    /// Its parts: every response with an ID, and the sums of the others by day and model.
+    pub fn parts(&self) -> impl Iterator<Item = UsagePart> + '_ {
+        let answers = self.answers.iter().map(|(id, (day, model, spent))| UsagePart {
+            id: Some(*id),
+            day: *day,
+            model: model.clone(),
+            spent: *spent,
+        });
+        let others = self.others.iter().map(|((day, model), spent)| UsagePart {
+            id: None,
+            day: *day,
+            model: model.clone(),
+            spent: *spent,
+        });
+        answers.chain(others)
+    }
+}
+
+/// The day of a time in UTC.
+fn day_of(time: Timestamp) -> Date {
+    Offset::UTC.to_datetime(time).date()
 }
 
 #[cfg(test)]
@@ -164,12 +203,12 @@ mod tests {
 
     #[test]
     fn answers_that_a_branch_has_copied_count_once() {
-        let usage =
+        let spent =
             |output| TokenUsage { answers: 1, output, cost: Some(0.5), ..TokenUsage::default() };
         let usage = |answers: &[(u128, &str, u64)]| {
             let mut usage = SessionUsage::default();
             for (id, model, output) in answers {
-                usage.add_usage_once(*id, model, &usage(*output));
+                usage.add_usage_once(*id, model, &spent(*output), None);
             }
             usage
         };
@@ -180,7 +219,7 @@ mod tests {
         assert_eq!(sum.total().cost, Some(1.5));
         // Usage without an ID cannot be deduplicated.
         let mut without = SessionUsage::default();
-        without.add_usage("a", &usage(1));
+        without.add_usage("a", &spent(1), None);
         sum.add(&without);
         sum.add(&without);
         assert_eq!(sum.total().answers, 5);
@@ -189,12 +228,33 @@ mod tests {
     }
 
     #[test]
-    fn models_are_summed_by_name() {
-        let usage = |output, cost| TokenUsage { output, cost, ..TokenUsage::default() };
+    fn parts_have_the_day_of_the_response() {
+        let spent = TokenUsage { answers: 1, output: 5, ..TokenUsage::default() };
         let mut usage = SessionUsage::default();
-        usage.add_usage("b", &usage(1, None));
-        usage.add_usage("a", &usage(2, Some(0.5)));
-        usage.add_usage("b", &usage(4, Some(0.25)));
+        for (id, time) in [(1, "2026-01-01T23:59:59Z"), (2, "2026-01-02T00:30:00+01:00")] {
+            usage.add_usage_once(id, "a", &spent, time.parse().ok());
+        }
+        usage.add_usage("b", &spent, None);
+        usage.add_usage("b", &spent, None);
+        let mut again = SessionUsage::default();
+        usage.parts().for_each(|part| assert!(again.add_part(&part)));
+        assert_eq!(again, usage);
+        assert!(!usage.clone().add_part(&usage.parts().next().unwrap()));
+        let days: Vec<(Option<String>, u64)> = usage
+            .parts()
+            .map(|part| (part.day.map(|day| day.to_string()), part.spent.output))
+            .collect();
+        let first = Some("2026-01-01".to_owned());
+        assert_eq!(days, [(first.clone(), 5), (first, 5), (None, 10)]);
+    }
+
+    #[test]
+    fn models_are_summed_by_name() {
+        let spent = |output, cost| TokenUsage { output, cost, ..TokenUsage::default() };
+        let mut usage = SessionUsage::default();
+        usage.add_usage("b", &spent(1, None), None);
+        usage.add_usage("a", &spent(2, Some(0.5)), None);
+        usage.add_usage("b", &spent(4, Some(0.25)), None);
         let names: Vec<&str> = usage.models.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!((usage.total().output, usage.total().cost), (7, Some(0.75)));

@@ -80,7 +80,7 @@ impl Rollout {
         let number = surveyor.add(seen, &look, self.tip.map_or(Parent::Root, Parent::Number));
         self.tip = Some(number);
         if let Some(tokens) = &mut self.tokens {
-            tokens.note(&kind, &payload);
+            tokens.note(&kind, &payload, look.time);
         }
         let prompts = look.role == RecordRole::Prompt;
         let is_new = match kind.as_str() {

@@ -3,6 +3,7 @@
 use everturn_session::model::{SessionUsage, TokenUsage};
 use everturn_value::outline::text_at;
 use everturn_value::tree::JsonTree;
+use jiff::Timestamp;
 
 use crate::blocks::count_at;
 use crate::record::TextHash;
@@ -28,14 +29,14 @@ impl CodexTokens {
         self.chain = thread.unwrap_or_else(|| std::mem::take(&mut self.chain));
     }
 
-    pub(super) fn note(&mut self, kind: &str, payload: &JsonTree) {
+    pub(super) fn note(&mut self, kind: &str, payload: &JsonTree, time: Option<Timestamp>) {
         if kind == "turn_context"
             && let Some(model) = text_at(payload, &["model"])
         {
             self.model = model;
         }
         if kind == "token_usage_record" {
-            return self.note_record(payload);
+            return self.note_record(payload, time);
         }
         let is_count = text_at(payload, &["type"]).as_deref() == Some("token_count");
         let total = payload.value_at(&["info", "total_token_usage"]).filter(is_object);
@@ -63,10 +64,10 @@ impl CodexTokens {
         let link = format!("{} {now:?}", self.chain);
         match self.chain.is_empty() {
             // The thread is unknown.
-            true => self.usage.add_usage(&model, &more),
+            true => self.usage.add_usage(&model, &more, time),
             false => {
                 let id = TextHash::of(&link).number();
-                self.usage.add_usage_once(id, &model, &more);
+                self.usage.add_usage_once(id, &model, &more, time);
                 self.chain = format!("{id:x}");
             }
         }
@@ -84,7 +85,7 @@ impl CodexTokens {
     }
 
     /// Counts the record of an answer. A fork does not repeat it.
-    fn note_record(&mut self, payload: &JsonTree) {
+    fn note_record(&mut self, payload: &JsonTree, time: Option<Timestamp>) {
         self.has_records = true;
         let Some(usage) = payload.value_at(&["usage"]).filter(is_object) else { return };
         let spent = counted(&usage, 1);
@@ -94,9 +95,9 @@ impl CodexTokens {
         match ids.len() {
             3 => {
                 let id = TextHash::of(&ids.join(" ")).number();
-                self.usage.add_usage_once(id, &model, &spent);
+                self.usage.add_usage_once(id, &model, &spent, time);
             }
-            _ => self.usage.add_usage(&model, &spent),
+            _ => self.usage.add_usage(&model, &spent, time),
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::entries::{is_helper, names, record_info};
-use crate::blocks::count_at;
+use crate::blocks::{count_at, time_at};
 use crate::json_file::spans;
 use crate::record::{Parent, RecordInfo, RecordSpan, TextHash, ToolCall};
 use crate::survey::{DUPLICATES, ScannedRecord, Surveyor, is_object};
@@ -14,10 +14,11 @@ use crate::thread_tree::Placement;
 use everturn_session::model::{SessionUsage, TokenUsage};
 use everturn_value::outline::text_at;
 use everturn_value::tree::JsonTree;
+use jiff::Timestamp;
 
 /// Tokens per message: the last version counts.
 #[derive(Default)]
-pub(super) struct GeminiTokens(HashMap<TextHash, (String, TokenUsage)>);
+pub(super) struct GeminiTokens(HashMap<TextHash, (String, TokenUsage, Option<Timestamp>)>);
 
 impl GeminiTokens {
     pub(super) fn note(&mut self, record: &JsonTree) {
@@ -36,13 +37,14 @@ impl GeminiTokens {
             cost: None,
         };
         let model = text_at(record, &["model"]).unwrap_or_else(|| "unknown".to_owned());
-        self.0.insert(TextHash::of(&id), (model, spent));
+        let time = time_at(record, &["timestamp"]);
+        self.0.insert(TextHash::of(&id), (model, spent, time));
     }
 
     pub(super) fn usage(self) -> Option<SessionUsage> {
         let mut usage = SessionUsage::default();
-        for (id, (model, spent)) in &self.0 {
-            usage.add_usage_once(id.number(), model, spent);
+        for (id, (model, spent, time)) in &self.0 {
+            usage.add_usage_once(id.number(), model, spent, *time);
         }
         (!usage.models.is_empty()).then_some(usage)
     }

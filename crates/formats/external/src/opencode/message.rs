@@ -3,6 +3,7 @@
 use everturn_session::model::{EntryKind, SessionUsage, TokenUsage};
 use everturn_value::outline::{flag_at, text_at};
 use everturn_value::tree::{JsonTree, ValueKind as Shape};
+use jiff::Timestamp;
 
 use crate::blocks::{any_time_at, block_text, content_text, count_at, price_at};
 use crate::record::{EntryDraft, RecordInfo, RecordRole, TextHash};
@@ -65,10 +66,14 @@ pub(super) fn record_info(record: &JsonTree) -> RecordInfo {
         Some(_) => RecordRole::Message,
         None => told.role,
     };
+    RecordInfo { time: time_of(record), id: id(record), role, ..told }
+}
+
+/// The time of a record.
+fn time_of(record: &JsonTree) -> Option<Timestamp> {
     let paths: [&[&str]; 3] =
         [&["info", "time", "created"], &["data", "time", "created"], &["time_created"]];
-    let time = paths.iter().find_map(|path| any_time_at(record, path));
-    RecordInfo { time, id: id(record), role, ..told }
+    paths.iter().find_map(|path| any_time_at(record, path))
 }
 
 pub(super) fn add_usage(usage: &mut SessionUsage, record: &JsonTree) {
@@ -87,9 +92,10 @@ pub(super) fn add_usage(usage: &mut SessionUsage, record: &JsonTree) {
         reasoning,
         cost: price_at(record, &[about, "cost"]),
     };
+    let time = time_of(record);
     match id(record) {
-        Some(id) => usage.add_usage_once(TextHash::of(&id).number(), &model, &spent),
-        None => usage.add_usage(&model, &spent),
+        Some(id) => usage.add_usage_once(TextHash::of(&id).number(), &model, &spent, time),
+        None => usage.add_usage(&model, &spent, time),
     }
 }
 
