@@ -1,7 +1,6 @@
 //! Every format has a sample, and what is demanded of all of them holds for each.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

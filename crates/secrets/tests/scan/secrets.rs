@@ -56,7 +56,7 @@ pub(crate) fn bech32(random: &mut Random, readable: &str) -> String {
     let mut values: Vec<u32> = readable.bytes().map(|byte| u32::from(byte >> 5)).collect();
     values.push(0);
     values.extend(readable.bytes().map(|byte| u32::from(byte & 31)));
-    values.extend(data.chars().map(|digit| alphabet.find(digit).unwrap() as u32));
+    values.extend(data.chars().map(|digit| u32::try_from(alphabet.find(digit).unwrap()).unwrap()));
     values.extend([0; 6]);
     let mut sum = 1_u32;
     for value in values {

@@ -75,7 +75,7 @@ fn relatives(call: &Call<'_>, found: &LocatedSession) -> HashMap<String, FamilyM
         let member = FamilyMember {
             located: one.clone(),
             title: summary.title.clone(),
-            status: summary.status.clone(),
+            status: summary.status.to_string(),
             updated: summary.updated.map(|time| time.to_string()),
             turns: summary.turns.unwrap_or_default(),
             parent: summary.parent.clone(),

@@ -122,7 +122,7 @@ fn get_overview(call: &Call<'_>, _: RevealQuery) -> Result<Answer<OverviewAnswer
         session: found.key.clone(),
         title: summary.title,
         format: found.format.name().to_owned(),
-        status: summary.status,
+        status: summary.status.to_string(),
         project: found.format.project(&store, &found.place).unwrap_or_default(),
         turns: *reader.turns()?.end(),
         entries: count,

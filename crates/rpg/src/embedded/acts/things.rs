@@ -125,19 +125,19 @@ pub(super) fn drop_item(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
             turn.status("carry", turn.pack.label("nothing"));
         }
         for id in all {
-            put_down(turn, id);
+            put_down(turn, &id);
         }
     } else if let Some(id) = carried(turn, &parsed.object) {
-        put_down(turn, id);
+        put_down(turn, &id);
     }
 }
 
-fn put_down(turn: &mut StoryTurn<'_>, id: String) {
+fn put_down(turn: &mut StoryTurn<'_>, id: &str) {
     turn.takes_time = true;
-    turn.world.last_thing.clone_from(&id);
+    id.clone_into(&mut turn.world.last_thing);
     let here = turn.here.clone();
-    turn.put_item(&id, &here);
-    let slots = Slots::new().noun("o", &turn.item_noun(&id));
+    turn.put_item(id, &here);
+    let slots = Slots::new().noun("o", &turn.item_noun(id));
     turn.tell("dropped", &slots);
 }
 
