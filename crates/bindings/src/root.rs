@@ -129,7 +129,7 @@ impl RootBinding {
         let fields = JsonTree::parse(fields).map_err(|error| bad(error.to_string()))?;
         let name = title.map(str::to_owned);
         let new = NewSession { id: id.to_owned(), name, config: None, fields };
-        let session = self.root()?.create(known, &new)?;
+        let session = self.root()?.create_with_format(known, &new)?;
         Ok(SessionBinding::new(session, self.wait))
     }
 
