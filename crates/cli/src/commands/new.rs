@@ -285,7 +285,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let new = NewSession { id: id.unwrap_or_default(), name: args.name.clone(), config, fields };
     let root = OpenRoot::create(&context.root_dir()?)?;
     let store = Root::builder().clock(settings::now).with_store(&root.path, root.store());
-    let mut session = store.create(layout, &new).map_err(creation_failed)?;
+    let mut session = store.create_with_format(layout, &new).map_err(creation_failed)?;
     let turn = session.lock().map_err(creation_failed)?;
     let place = session.session_ref().clone();
     if context.json {
