@@ -70,7 +70,9 @@ struct SecretPrinter<'a> {
 impl SecretPrinter<'_> {
     fn print(&mut self, found: &SecretFinding) -> Result<(), EarlyExit> {
         let session = self.owners.of(&found.file);
+        // The name of a file may be a secret.
         let file = self.root.shown(&found.file);
+        let file = SecretRules::standard().mask(&file).0;
         let inside = found.inside.as_ref().map(FilePath::as_str);
         let out = &mut self.context.out;
         if self.context.json {
