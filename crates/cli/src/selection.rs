@@ -80,7 +80,7 @@ impl SessionSelection {
     pub(crate) fn selects(&self, session: &CatalogSession) -> bool {
         let summary = &session.summary;
         let changed = |fits: &dyn Fn(Timestamp) -> bool| summary.updated.is_some_and(fits);
-        self.status.as_ref().is_none_or(|wanted| *wanted == summary.status)
+        self.status.as_ref().is_none_or(|wanted| wanted == summary.status.as_str())
             && self.project.as_ref().is_none_or(|part| {
                 let project = session.project.as_ref().map(|project| project.to_lowercase());
                 project.is_some_and(|project| project.contains(part))

@@ -25,8 +25,8 @@ fn id_at(millis: u64) -> String {
 }
 
 impl Root {
-    /// Creates a session of a format that is known at run time only. Without an ID, the format assigns one, or it is made from the time; one that is
-    /// taken is replaced by the next.
+    /// Creates a session of a format that is known at run time only. Without an ID, the format assigns one,
+    /// or it is made from the time; one that is taken is replaced by the next.
     pub fn create_with_format(
         &self,
         format: &'static dyn SessionFormat,

@@ -67,10 +67,7 @@ fn dotted(path: Option<&Value>) -> String {
 
 /// Whether a value is the one that is searched for, as text or as JSON.
 fn is_value(value: Option<&Value>, wanted: &str) -> bool {
-    value.is_some_and(|value| match value {
-        Value::String(text) => text == wanted || value.to_string() == wanted,
-        other => other.to_string() == wanted,
-    })
+    value.is_some_and(|value| value.as_str() == Some(wanted) || format!("{value}") == wanted)
 }
 
 /// The first value in a change that is searched for, with its path: the change may set a whole object. No recursion.

@@ -204,17 +204,18 @@ fn compared(
 }
 
 fn compare(call: &Call<'_>, query: CompareQuery) -> Result<Answer<CompareAnswer>, Problem> {
-    let limit = query.limit.unwrap_or(PAGES.0);
+    let CompareQuery { left, right, left_branch, right_branch, from, limit, .. } = query;
+    let limit = limit.unwrap_or(PAGES.0);
     if limit == 0 || limit > PAGES.1 {
         let what = format!("limit: a page has 1 to {} turns", PAGES.1);
         return Err(Problem::bad_request(what).at("limit"));
     }
-    let (one, two) = (call.library.find(&query.left)?, call.library.find(&query.right)?);
-    let left = call.library.reader(&one, query.left_branch.as_deref())?;
-    let right = call.library.reader(&two, query.right_branch.as_deref())?;
+    let (one, two) = (call.library.find(&left)?, call.library.find(&right)?);
+    let left = call.library.reader(&one, left_branch.as_deref())?;
+    let right = call.library.reader(&two, right_branch.as_deref())?;
     let common = common_turns(&*left, &*right)?;
     let ends = (*left.turns()?.end(), *right.turns()?.end());
-    let from = query.from.unwrap_or(common + 1);
+    let from = from.unwrap_or(common + 1);
     let last = ends.0.max(ends.1);
     let to = last.min(from.saturating_add(limit - 1));
     let (mut lefts, mut rights) =

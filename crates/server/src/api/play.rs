@@ -135,10 +135,11 @@ fn act(
 
 fn answer_of(
     writer: &CampaignWriter,
-    outcome: Option<PlayOutcome>,
+    outcome: Option<&PlayOutcome>,
 ) -> Result<PlayAnswer, CampaignError> {
-    let text = outcome.as_ref().and_then(|done| done.row.string_at(&["assistant_text"]));
-    let notes = outcome.iter().flat_map(|done| &done.findings).map(ToString::to_string).collect();
+    let text = outcome.and_then(|done| done.row.string_at(&["assistant_text"]));
+    let notes =
+        outcome.into_iter().flat_map(|done| &done.findings).map(ToString::to_string).collect();
     Ok(PlayAnswer {
         turn: writer.turn(),
         text: text.unwrap_or_default(),
@@ -166,7 +167,7 @@ pub(crate) fn play(
             Err(everturn_requests::RequestError::new(code, what).at("after").into())
         }
         None => act(library, &mut writer, (request, key), sink)
-            .and_then(|done| answer_of(&writer, done).map_err(failed)),
+            .and_then(|done| answer_of(&writer, done.as_ref()).map_err(failed)),
     };
     let released = writer.release().map_err(failed);
     let answer = answer?;

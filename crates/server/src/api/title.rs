@@ -26,8 +26,11 @@ struct TitleAnswer {
     title: String,
 }
 
-fn set_title(call: &Call<'_>, body: TitleRequest) -> Result<Answer<TitleAnswer>, Problem> {
-    let title = body.title.trim().to_owned();
+fn set_title(
+    call: &Call<'_>,
+    TitleRequest { title }: TitleRequest,
+) -> Result<Answer<TitleAnswer>, Problem> {
+    let title = title.trim().to_owned();
     if title.is_empty() || title.chars().count() > LONGEST || title.chars().any(char::is_control) {
         let what = format!("a title is one line of 1 to {LONGEST} characters");
         return Err(Problem::bad_request(what).at("title"));

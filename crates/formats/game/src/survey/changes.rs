@@ -62,21 +62,25 @@ struct ReplayProgress {
 }
 
 impl Survey<'_> {
+    /// Where stored states are compared with the changes, by turn. Snapshots come before the states of the same turn.
+    fn replay_checkpoints(&self) -> Vec<(u64, ReplayCheckpoint)> {
+        let snapshots = self.files.snapshots.iter();
+        let mut checkpoints: Vec<(u64, ReplayCheckpoint)> = snapshots
+            .map(|(file, path)| (file.turn, ReplayCheckpoint::Snapshot(*file, path.clone())))
+            .collect();
+        let rules = self.session.rules();
+        if let Some(turn) = self.facts.stored.turn.filter(|_| rules.logs_every_change()) {
+            checkpoints.push((turn, ReplayCheckpoint::States));
+        }
+        checkpoints.sort_by_key(|(turn, it)| (*turn, matches!(it, ReplayCheckpoint::States)));
+        checkpoints
+    }
+
     /// Reads all changes.
     pub(super) fn changes(&mut self) -> Result<(), GameError> {
         self.overlaps(LogKind::Deltas);
-        let mut marks: Vec<(u64, ReplayCheckpoint)> = Vec::new();
         let files = self.files.clone();
-        for (file, path) in &files.snapshots {
-            marks.push((file.turn, ReplayCheckpoint::Snapshot(*file, path.clone())));
-        }
-        let rules = self.session.rules();
-        if let Some(turn) = self.facts.stored.turn.filter(|_| rules.logs_every_change()) {
-            marks.push((turn, ReplayCheckpoint::States));
-        }
-        // Snapshots come before the states of the same turn.
-        marks.sort_by_key(|(turn, mark)| (*turn, matches!(mark, ReplayCheckpoint::States)));
-        let mut marks = marks.into_iter();
+        let mut marks = self.replay_checkpoints().into_iter();
         let mut track = ReplayProgress {
             next: marks.next(),
             marks,
@@ -136,7 +140,7 @@ impl Survey<'_> {
         }
         self.pass_marks(&mut track, u64::MAX, None)?;
         self.facts.last_scene = track.state.as_ref().and_then(|state| scene_id_of(&state.scene));
-        if rules.defers_states() && !self.blind {
+        if self.session.rules().defers_states() && !self.blind {
             self.check_snapshot_gaps();
         }
         Ok(())
