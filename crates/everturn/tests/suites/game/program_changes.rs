@@ -88,9 +88,9 @@ fn remove_takes_the_first_equal_element() {
 /// two ways.
 #[test]
 fn changes_are_stored_so_that_every_reader_of_the_dialect_agrees() {
-    let time = json!({"target": "world", "operation": "set", "path": ["time"], "newValue": "noon", "cause": "time_pass"});
+    let same = json!({"target": "player", "operation": "set", "path": ["gold"], "newValue": 10, "previousValue": 10});
     let player = json!({"bag": ["a", "b", "a"], "gold": 10});
-    let store = chain(&[time], &player, &player);
+    let store = chain(&[same], &player, &player);
     let input = r#"{"actor": "player", "deltas": [{"scope": "player", "deltas": [
         {"op": "pull", "path": "bag", "value": "a"}, {"op": "increment", "path": "gold", "value": 5},
         {"op": "pull", "path": "bag", "value": "b"}]}]}"#;
