@@ -22,6 +22,7 @@ mod migrate;
 mod missing;
 mod model;
 mod program;
+mod program_changes;
 mod repair;
 mod sample;
 mod sample_damage;

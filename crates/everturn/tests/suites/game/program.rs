@@ -11,23 +11,23 @@ use serde_json::{Value, json};
 
 use super::support::{at, id, memory};
 
-const DIR: &str = "sessions/active/1732557000000";
+pub(super) const DIR: &str = "sessions/active/1732557000000";
 
 fn path(name: &str) -> FilePath {
     FilePath::parse(&format!("{DIR}/{name}")).unwrap()
 }
 
-fn document(name: &str, value: &Value) -> Step {
+pub(super) fn document(name: &str, value: &Value) -> Step {
     let bytes = format!("{value:#}\n").into_bytes();
     Step::Replace { file: path(name), expect: Precondition::Absent, bytes, mode: FileMode::Default }
 }
 
-fn lines(name: &str, lines: &[Value]) -> Step {
+pub(super) fn lines(name: &str, lines: &[Value]) -> Step {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     Step::Append { file: path(name), at: AppendAt::End, lines: text.into_bytes() }
 }
 
-fn change(turn: u64, sequence: u64, time: i64, rest: &Value) -> Value {
+pub(super) fn change(turn: u64, sequence: u64, time: i64, rest: &Value) -> Value {
     let mut line = json!({
         "deltaId": format!("1732557000000-{turn}-{sequence}"), "turnId": turn, "sequence": sequence,
         "timestamp": time,
@@ -36,7 +36,7 @@ fn change(turn: u64, sequence: u64, time: i64, rest: &Value) -> Value {
     line
 }
 
-fn turn(turn: u64, time: i64, more: &Value) -> Value {
+pub(super) fn turn(turn: u64, time: i64, more: &Value) -> Value {
     let mut line = json!({
         "turnId": turn, "turnNumber": turn, "actor": "player", "sceneId": "scene-1732557000001", "timestamp": time,
         "gameTime": {"day": 1, "timeOfDay": "morning", "timestamp": 0},
@@ -113,7 +113,7 @@ fn store() -> Arc<dyn Store> {
     store
 }
 
-fn session(store: &Arc<dyn Store>) -> Session {
+pub(super) fn session(store: &Arc<dyn Store>) -> Session {
     Session::open(Arc::clone(store), &id("1732557000000")).unwrap()
 }
 
@@ -239,7 +239,7 @@ fn numbers_that_start_again_are_told_apart_by_their_times() {
 }
 
 /// Says something with these changes, and returns what the files of turns and changes have then.
-fn say(store: &Arc<dyn Store>, input: &str) -> (Value, Vec<Value>) {
+pub(super) fn say(store: &Arc<dyn Store>, input: &str) -> (Value, Vec<Value>) {
     let name = session(store).id().clone();
     let mut game = GameWriter::open(Arc::clone(store), &name).unwrap();
     let turn = game.append(&TurnInput::parse(input).unwrap(), at(0)).unwrap().turn;
@@ -385,104 +385,6 @@ fn a_replay_keeps_numbers_that_start_again_apart() {
     let frames = session.replay(1).unwrap().map(Result::unwrap);
     let told: Vec<_> = frames.map(|frame| (frame.turn.turn, frame.deltas)).collect();
     assert_eq!(told, [(1, 1), (2, 1), (3, 2), (4, 0), (1, 1), (2, 1), (3, 1)]);
-}
-
-/// A session with these changes, one for each turn, and a snapshot of the program of turn 0.
-fn chain(changes: &[Value], player: &Value, first: &Value) -> Arc<dyn Store> {
-    let store = memory();
-    let writer = store.lock(&[FilePath::parse(DIR).unwrap()]).unwrap();
-    let time = |turn: usize| i64::try_from(turn).unwrap() * 1000;
-    let numbers = 1..=changes.len();
-    let turns: Vec<Value> =
-        numbers.clone().map(|number| turn(number as u64, time(number), &json!({}))).collect();
-    let changes: Vec<Value> = numbers
-        .zip(changes)
-        .map(|(number, rest)| change(number as u64, 1, time(number), rest))
-        .collect();
-    let steps = vec![
-        document("session.meta.json", &json!({"startTime": 1, "player": "Player"})),
-        document("world.state.json", &json!({})),
-        document("player.state.json", player),
-        document(
-            "snapshots/snapshot-turn-0000.json",
-            &json!({"sessionId": "1732557000000", "turnId": 0, "state": {"world": {}, "player": first, "npcs": {}}}),
-        ),
-        lines("turns/turns-0001-0100.jsonl", &turns),
-        lines("deltas/deltas-0001-0100.jsonl", &changes),
-    ];
-    writer.commit(steps, Durability::Synced).unwrap();
-    writer.release().unwrap();
-    store
-}
-
-/// The player after each turn, as a replay shows it, which must be the state at that turn.
-fn players(store: &Arc<dyn Store>) -> Vec<String> {
-    let session = session(store);
-    let mut replay = session.replay(1).unwrap();
-    let mut players = Vec::new();
-    while let Some(frame) = replay.next() {
-        let player = replay.state().player.to_line();
-        let there = session.state_at(frame.unwrap().turn.turn).unwrap();
-        assert_eq!(there.state.player.to_line(), player);
-        players.push(player);
-    }
-    players
-}
-
-#[test]
-fn a_chain_of_increments_shows_whether_its_values_are_amounts() {
-    let step = |operation: &str, previous: i64, new: i64| {
-        json!({"target": "player", "operation": operation, "path": ["gold"], "previousValue": previous,
-            "newValue": new, "cause": "loot"})
-    };
-    let amounts = [step("increment", 10, 1), step("decrement", 11, 4), step("increment", 7, 2)];
-    let store = chain(&amounts, &json!({"gold": 9}), &json!({"gold": 10}));
-    assert_eq!(players(&store), [r#"{"gold":11}"#, r#"{"gold":7}"#, r#"{"gold":9}"#]);
-    let totals = [step("increment", 10, 11), step("decrement", 11, 7), step("increment", 7, 9)];
-    let store = chain(&totals, &json!({"gold": 9}), &json!({"gold": 10}));
-    assert_eq!(players(&store), [r#"{"gold":11}"#, r#"{"gold":7}"#, r#"{"gold":9}"#]);
-    // A single increment: the state shows it.
-    let store = chain(&[step("increment", 10, 5)], &json!({"gold": 15}), &json!({"gold": 10}));
-    assert_eq!(players(&store), [r#"{"gold":15}"#]);
-    let store = chain(&[step("increment", 10, 15)], &json!({"gold": 15}), &json!({"gold": 10}));
-    assert_eq!(players(&store), [r#"{"gold":15}"#]);
-}
-
-#[test]
-fn remove_takes_the_first_equal_element() {
-    let remove = json!({"target": "player", "operation": "remove", "path": ["bag"], "newValue": "rope",
-        "previousValue": null, "cause": "used"});
-    let first = json!({"bag": ["rope", "lamp", "rope", "rope"]});
-    let last = json!({"bag": ["lamp", "rope"]});
-    let store = chain(&[remove.clone(), remove], &last, &first);
-    assert_eq!(
-        players(&store),
-        [r#"{"bag":["lamp","rope","rope"]}"#, r#"{"bag":["lamp","rope"]}"#]
-    );
-}
-
-/// What Everturn stores must mean the same to the program: its `remove` takes one element, and increments are read in
-/// two ways.
-#[test]
-fn changes_are_stored_so_that_every_reader_of_the_dialect_agrees() {
-    let time = json!({"target": "world", "operation": "set", "path": ["time"], "newValue": "noon", "cause": "time_pass"});
-    let player = json!({"bag": ["a", "b", "a"], "gold": 10});
-    let store = chain(&[time], &player, &player);
-    let input = r#"{"actor": "player", "deltas": [{"scope": "player", "deltas": [
-        {"op": "pull", "path": "bag", "value": "a"}, {"op": "increment", "path": "gold", "value": 5},
-        {"op": "pull", "path": "bag", "value": "b"}]}]}"#;
-    let (_, changes) = say(&store, input);
-    let stored: Vec<_> =
-        changes.iter().map(|line| (&line["operation"], &line["path"], &line["newValue"])).collect();
-    let expected = [
-        (json!("set"), json!(["bag"]), json!(["b"])),
-        (json!("set"), json!(["gold"]), json!(15)),
-        (json!("remove"), json!(["bag"]), json!("b")),
-    ];
-    assert_eq!(stored, expected.each_ref().map(|(op, path, value)| (op, path, value)));
-    let mut game = GameWriter::open(Arc::clone(&store), &id("1732557000000")).unwrap();
-    game.undo(1, at(9)).unwrap();
-    assert_eq!(game.state().player.to_line(), r#"{"bag":["a","b","a"],"gold":10}"#);
 }
 
 #[test]
