@@ -160,11 +160,12 @@ fn readers_leave_connections_to_writers() {
         }
         sleep(Duration::from_millis(1500));
         let start = Instant::now();
-        writer.commit(vec![append("s/log", "2\n")], Durability::Synced).unwrap();
+        let committed = writer.commit(vec![append("s/log", "2\n")], Durability::Synced);
         let elapsed = start.elapsed();
         for _ in 0..40 {
             release.send(()).unwrap();
         }
+        committed.unwrap();
         assert!(elapsed < Duration::from_secs(5), "{elapsed:?}");
     });
 }
