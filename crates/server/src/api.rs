@@ -35,7 +35,7 @@ mod turns;
 
 use crate::route::Route;
 
-pub(crate) use play::{PlayRequest, play};
+pub(crate) use play::play;
 
 /// The table of routes.
 pub(crate) fn routes() -> Vec<Route> {

@@ -5,10 +5,9 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::api::PlayRequest;
 use crate::events::{LIST_EVENTS, SESSION_EVENTS};
 use crate::login::{CodeAnswer, CodeRequest, LogoutAnswer, TokenAnswer};
-use crate::play_stream::PLAY_STREAM;
+use crate::narration::{PLAY_STREAM, PlayRequest};
 use crate::problem::{PROBLEM_TYPE, Problem};
 use crate::route::{AnswerKind, Effect, JSON, NoBody, Route};
 

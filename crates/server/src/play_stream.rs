@@ -11,15 +11,13 @@ use everturn_export::mask_json;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::api::{PlayRequest, play};
+use crate::api::play;
 use crate::audit::Principal;
 use crate::events::event_response;
+use crate::narration::PlayRequest;
 use crate::problem::Problem;
 use crate::route::{Call, CallInput, parse_body};
 use crate::state::{ServerState, read_body};
-
-/// Where a turn is played with a stream as the answer.
-pub(crate) const PLAY_STREAM: &str = "/api/v1/sessions/{session}/play/stream";
 
 /// Events that may wait to be sent. Each `text` has the whole text so far, so that one that does not fit can be left out.
 const WAITING: usize = 16;

@@ -1,7 +1,7 @@
 // The list of sessions: facets, a filter and a search as you type, columns, marks of what is new, and actions on several
 // sessions at once.
 
-import { api, explain } from './api.js';
+import { api, explain, Problem } from './api.js';
 import { announce, count, debounce, fill, h, timeElement } from './dom.js';
 import { newSessionDialog } from './new_session.js';
 import { confirmDialog, promptDialog, setCommands } from './keys.js';
@@ -208,7 +208,12 @@ export function showSessions(main, open) {
       if (page.total === 0) showEmpty();
       list.setRows(rows);
     } catch (error) {
-      if (!signal.aborted) announce(explain(error), 'error');
+      if (signal.aborted) return;
+      if (error instanceof Problem && error.status === 401) {
+        list.element.hidden = true;
+        empty.hidden = false;
+        fill(empty, h('p', null, 'Open the URL that everturn serve has printed. A new one is printed with each start.'));
+      } else announce(explain(error), 'error');
     } finally {
       if (!signal.aborted) loading = false;
     }

@@ -7,10 +7,10 @@ use everturn::campaign::{CampaignError, CampaignWriter, PlayOutcome, Submission}
 use everturn::format::{Feature, Operation, SessionError};
 use everturn::names::SessionId;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::library::{Library, LocatedSession};
-use crate::narration::NarrationSink;
+use crate::narration::{NarrationSink, PlayRequest};
 use crate::problem::Problem;
 use crate::route::{Answer, Call, NoQuery, Route};
 use table::{TableAnswer, table_of};
@@ -20,46 +20,6 @@ const CONTINUE: &str = "Continue.";
 
 /// The most bytes of a line.
 const LONGEST: usize = 16 << 10;
-
-/// What the player does.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "do")]
-pub(crate) enum PlayRequest {
-    /// Plays a turn. An empty line lets the story go on; in a new campaign it opens the first scene.
-    Say {
-        /// What the player says or does.
-        line: String,
-        /// The party member who acts; by default the active one.
-        actor: Option<String>,
-    },
-    /// Has the last turn narrated again. The earlier versions are kept.
-    Retry {},
-    /// Replaces the last line, and has it answered again. The earlier versions are kept.
-    Edit {
-        /// The new line.
-        line: String,
-    },
-    /// Chooses a version of the last turn.
-    Choose {
-        /// The number of the version, counted from 1.
-        version: u64,
-    },
-    /// Takes back the last turns of the story.
-    Undo {
-        /// The number of turns.
-        turns: u64,
-    },
-    /// Brings back the turns that were undone last.
-    Redo {
-        /// The number of turns.
-        turns: u64,
-    },
-    /// Makes a party member the active one.
-    Actor {
-        /// The party member.
-        id: String,
-    },
-}
 
 /// The answer of the narrator.
 #[derive(Debug, Serialize, JsonSchema)]
