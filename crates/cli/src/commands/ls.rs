@@ -111,7 +111,7 @@ impl Args {
             ListOrder::Created => rows.sort_by_key(|row| Reverse(row.session.summary.created)),
             ListOrder::Turns => rows.sort_by_key(|row| Reverse(row.session.summary.turns)),
             ListOrder::Title => {
-                rows.sort_by_cached_key(|row| row.session.summary.title.to_lowercase())
+                rows.sort_by_cached_key(|row| row.session.summary.title.to_lowercase());
             }
             ListOrder::Size => {
                 for row in rows.iter_mut() {

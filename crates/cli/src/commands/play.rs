@@ -181,7 +181,7 @@ fn damaged_campaigns(
         match summary(&id) {
             None => damaged.push((id, None)),
             Some(summary) if summary.status == SessionStatus::Unknown => {
-                damaged.push((id, summary.updated))
+                damaged.push((id, summary.updated));
             }
             Some(_) => {}
         }

@@ -146,7 +146,7 @@ fn one_session(args: &Args, context: &Context, name: &str) -> Result<Spending, E
     let summary = found.layout.summary(&found.root.store(), &found.place)?;
     let project = found.layout.project(&found.root.store(), &found.place).unwrap_or_default();
     let day = summary.updated.map(day_of);
-    let session = SpendingSession { id: found.place.id.clone(), project, day };
+    let session = SpendingSession { id: found.place.id, project, day };
     let mut spending = Spending::new(args.by, args.period()?);
     spending.add(&session, reader.usage().as_ref());
     Ok(spending)
