@@ -15,7 +15,7 @@ mod complete;
 mod completions;
 mod config;
 mod context;
-mod r#continue;
+mod continuation;
 mod convert;
 mod copy;
 mod credentials;
@@ -150,7 +150,7 @@ registry! {
         Export => export,
         Import => import,
         Convert => convert,
-        Continue => r#continue,
+        Continue => continuation,
         Copy => copy,
     }
     "Keep safe" {

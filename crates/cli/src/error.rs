@@ -6,9 +6,9 @@ use std::io::{self, Write};
 
 use clap::builder::Styles;
 
+use crate::escaping::drives_screen;
 use crate::exit::Exit;
 use crate::json::JsonObject;
-use crate::output::drives_screen;
 
 /// Why a command stopped early.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ mod completion;
 mod confirm;
 mod context;
 mod error;
+mod escaping;
 mod exit;
 mod exports;
 mod findings;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::ColorChoice;
 
 use crate::error::{EarlyExit, Error};
+use crate::escaping::drives_screen;
 use crate::exit::Exit;
 use crate::pager::Pager;
 
@@ -105,12 +106,6 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.locked().flush()
     }
-}
-
-/// Returns whether a character affects the screen other than by being shown: control characters control the terminal,
-/// and bidirectional controls reorder the text around them.
-pub(crate) fn drives_screen(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Formats a count with its singular or plural noun.

@@ -81,7 +81,7 @@ impl TokenUsage {
     }
 }
 
-/// The usage of one response, or of several that cannot be told apart.
+/// The usage of one response, or of several that cannot be distinguished.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsagePart {
     /// An ID that is unique across sessions, if the response has one: a branch has copies of earlier responses.
