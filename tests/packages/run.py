@@ -1,11 +1,12 @@
 """Builds the Python package and packs the Node package, and runs their tests, with the published suites of the frameworks
 they adapt.
 
-    run.py --everturn PROGRAM --node-module LIBRARY [--profile NAME] [--only python|node] [-- PYTEST-OPTION...]
-    run.py --everturn PROGRAM --node-module LIBRARY --module LIBRARY
+    run.py --everturn PROGRAM --module LIBRARY --node-module LIBRARY [--wheel] [--only python|node] [-- PYTEST-OPTION...]
+    run.py --everturn PROGRAM --module LIBRARY --node-module LIBRARY --smoke
 
-What they need is installed below target/packages. With --module, the native module for Python is not built, and only the
-tests that need no framework run. Exits with 1 if anything is found.
+What they need is installed below target/packages. The native modules are built already; with --wheel, a wheel is built
+and installed instead, as pip does. With --smoke, only the tests that need no framework run. Exits with 1 if anything is
+found.
 """
 
 import argparse
@@ -48,13 +49,13 @@ def environment_with(name, packages):
     return python
 
 
-def build(profile):
+def build():
     """Builds the wheel, and returns it."""
     python = environment_with("build", [MATURIN])
     wheels = TOOLS / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
     environment = {**os.environ, "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(TOP / "target"))}
-    run(python.parent / "maturin", "build", "--locked", "--profile", profile, "--out", wheels, cwd=PACKAGE, env=environment)
+    run(python.parent / "maturin", "build", "--locked", "--profile", "dev", "--out", wheels, cwd=PACKAGE, env=environment)
     return next(wheels.glob("everturn-*.whl"))
 
 
@@ -78,20 +79,27 @@ def test(python, tests, options, environment):
     return subprocess.run([*words, *tests, *options], cwd=TOOLS, env=environment).returncode
 
 
-def test_module(library, environment):
-    """The tests that need no framework, with a module that was built already."""
+def copy_package(library, place):
+    """Makes the package of its sources and a module that was built already."""
+    shutil.rmtree(place / "everturn", ignore_errors=True)
+    shutil.copytree(PACKAGE / "python" / "everturn", place / "everturn", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    shutil.copy(library, place / "everturn" / "_everturn.abi3.so")
+
+
+def smoke(library, environment):
+    """The tests that need no framework."""
     python = environment_with("smoke", SMOKE)
     place = TOOLS / "module"
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(PACKAGE / "python", place, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    shutil.copy(library, place / "everturn" / "_everturn.abi3.so")
+    copy_package(library, place)
     return test(python, [PACKAGE / "tests" / "test_sessions.py"], ["-q"], {**environment, "PYTHONPATH": str(place)})
 
 
 def test_python(asked, environment):
-    wheel = build(asked.profile)
     python = environment_with("venv", PACKAGES)
-    run(python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", wheel)
+    if asked.wheel:
+        run(python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", build())
+    else:
+        copy_package(asked.module, next((TOOLS / "venv" / "lib").glob("python3*/site-packages")))
     run(python.parent / "pyright", "--project", PACKAGE, "--pythonpath", python)
     environment = {**environment, "EVERTURN_OPENAI_SDK": str(sdk_tests(python))}
     return test(python, [PACKAGE / "tests"], ["-rsP", *asked.options], environment)
@@ -101,14 +109,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--everturn", required=True)
     parser.add_argument("--node-module", required=True)
-    parser.add_argument("--module")
+    parser.add_argument("--module", required=True)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--wheel", action="store_true")
     parser.add_argument("--only", choices=["python", "node"])
-    parser.add_argument("--profile", default="dev")
     parser.add_argument("options", nargs="*")
     asked = parser.parse_args()
     environment = {**os.environ, "EVERTURN_BINARY": asked.everturn, "PYTHONDONTWRITEBYTECODE": "1"}
-    if asked.module:
-        return test_module(asked.module, environment) or node.test_module(asked.node_module, environment)
+    if asked.smoke:
+        return smoke(asked.module, environment) or node.test_module(asked.node_module, environment)
     failed = 0 if asked.only == "node" else test_python(asked, environment)
     if asked.only != "python":
         environment["EVERTURN_PYTHON"] = str(TOOLS / "venv" / "bin" / "python")

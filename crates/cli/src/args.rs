@@ -20,8 +20,7 @@ const ABOUT: &str = "\
 Keep, check and repair AI sessions on disk
 
 Everturn stores every turn of an AI session or an AI-run game in plain JSON and
-JSONL files. After a crash or a power cut, a turn is stored completely or not
-at all.";
+JSONL files. After a crash or a power cut, a turn is complete or absent.";
 
 /// Keep, check and repair AI sessions on disk
 #[derive(Debug, Parser)]

@@ -15,7 +15,7 @@ mod complete;
 mod completions;
 mod config;
 mod context;
-mod continuation;
+mod r#continue;
 mod convert;
 mod copy;
 mod credentials;
@@ -150,7 +150,7 @@ registry! {
         Export => export,
         Import => import,
         Convert => convert,
-        Continue => continuation,
+        Continue => r#continue,
         Copy => copy,
     }
     "Keep safe" {

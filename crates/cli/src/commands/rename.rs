@@ -17,7 +17,7 @@ use crate::titles;
   everturn rename 4fec7ea0 --remove
 
 Output with --json:
-  {"session":"…","layout":"claude-code","title":"The parser of dates","before":null}"#)]
+  {"session":"…","layout":"codex","title":"The parser of dates","before":null}"#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,

@@ -160,7 +160,10 @@ fn an_id_that_several_programs_have_must_be_said_with_its_layout() {
     let (_dir, home) = home();
     let (_, said, code) = run(&home, &["show", ID], "");
     assert_eq!(code, Some(1));
-    assert!(said.contains(&format!("name one of claude-code:{ID}, codex:{ID}")), "{said}");
+    assert!(
+        said.contains(&format!("name one of claude-code:{ID} (One.), codex:{ID} (Hello.)")),
+        "{said}"
+    );
     let (shown, said, code) = run(&home, &["show", "codex:3f0c"], "");
     assert_eq!((code, said.as_str()), (Some(0), ""));
     assert!(shown.contains("Hello."), "{shown}");
@@ -327,7 +330,7 @@ fn a_name_that_is_almost_right_is_asked_back() {
     let (_dir, home) = home();
     let (_, said, code) = run(&home, &["show", "pi-oen"], "");
     assert_eq!(code, Some(1));
-    assert!(said.contains("did you mean pi-one?"), "{said}");
+    assert!(said.contains("did you mean pi-one (Hi)?"), "{said}");
     let (_, said, _) = run(&home, &["show", "zzz"], "");
     assert!(said.contains("known sessions: ") && !said.contains("did you mean"), "{said}");
 }

@@ -172,7 +172,7 @@ fn a_model_is_told_of_earlier_turns_that_the_input_names() {
     let asked = thread.join().unwrap();
     let told = asked.iter().find(|request| request.contains("where is the zirconium teapot?"));
     let told = told.unwrap();
-    let at = told.find("Earlier turns that may matter now:").unwrap();
+    let at = told.find("Earlier turns that may matter now:").unwrap_or_else(|| panic!("{told}"));
     assert!(
         told[at..].starts_with(&format!("Earlier turns that may matter now:\\nTurn 2: {hidden}"))
     );

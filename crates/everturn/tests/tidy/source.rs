@@ -63,7 +63,10 @@ pub(crate) fn modules_are_declared(repository: &Repository) -> Vec<String> {
         };
         let declares = |parent: &String| {
             repository.text(parent).is_some_and(|text| {
-                code_lines(text).any(|(_, line)| line.ends_with(&format!("mod {module};")))
+                code_lines(text).any(|(_, line)| {
+                    let name = line.strip_suffix(';').and_then(|line| line.rsplit_once("mod "));
+                    name.is_some_and(|(_, name)| name.trim_start_matches("r#") == module)
+                })
             })
         };
         if !parents.iter().any(declares) {

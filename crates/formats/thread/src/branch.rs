@@ -10,6 +10,7 @@ use crate::thread::Thread;
 use crate::writer::header_members;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::SessionError;
+use everturn_session::keys::with_text;
 use everturn_session::marks;
 use everturn_session::model::{BranchKind, ForkOptions, ForkOutcome, SessionRef};
 use everturn_store::{Durability, Fingerprint, Precondition, Step, Store};
@@ -52,7 +53,7 @@ pub(crate) fn rewind(
     let cut = Truncation::at(store, &place.path, Some(turn))?;
     let mut steps = copy_steps(store, place, (&id, &dir), &cut, BranchKind::Rewind, now)?;
     let expect = Precondition::Content(Fingerprint::of(&cut.bytes));
-    steps.push(Step::replace_expecting(log_file(&place.path), expect, cut.kept.clone()));
+    steps.push(Step::replace_expecting(log_file(&place.path), expect, cut.rewound(now)));
     if let Some(bytes) = marks::truncated_marks(store, &place.path, turn)? {
         steps.push(Step::replace(marks::marks_file(&place.path), bytes));
     }
@@ -114,6 +115,15 @@ impl Truncation {
         }
         Ok(Truncation { turn, thread, bytes, kept })
     }
+
+    /// The part that remains, with the time of the rewind in its header.
+    fn rewound(&self, now: Timestamp) -> Vec<u8> {
+        let Some(header) = self.thread.header() else { return self.kept.clone() };
+        let start = usize::try_from(header.end().saturating_add(1)).unwrap_or(usize::MAX);
+        let rest = self.kept.get(start..).unwrap_or_default();
+        let line = with_text(&header.tree, "changed", &now.to_string()).to_line();
+        [line.as_bytes(), b"\n", rest].concat()
+    }
 }
 
 /// The steps that copy a thread: of a fork up to the turn, of a rewind as it was.
@@ -127,7 +137,7 @@ fn copy_steps(
 ) -> Result<Vec<Step>, SessionError> {
     let content = if kind == BranchKind::Fork { &cut.kept } else { &cut.bytes };
     let old = cut.thread.header().map(|header| header.tree.children()).unwrap_or_default();
-    let own = ["type", "id", "created", "parent", "turn", "branch"];
+    let own = ["type", "id", "created", "changed", "parent", "turn", "branch"];
     let other = old.into_iter().filter(|(key, _)| !own.contains(&key.as_str()));
     let text = |text: &str| JsonTree::from_value(text).unwrap_or_else(|_| JsonTree::null());
     let lineage = [

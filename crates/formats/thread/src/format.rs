@@ -24,8 +24,8 @@ use everturn_session::format::{
 };
 use everturn_session::marks::{marks_changed, marks_file};
 use everturn_session::model::{
-    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionStatus,
-    SessionSummary,
+    BranchKind, Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef,
+    SessionStatus, SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -97,10 +97,13 @@ impl SessionFormat for ThreadFormat {
         let created = text("created").and_then(|time| time.parse().ok());
         let last = thread.records().iter().filter_map(|record| record.time()).max();
         let marked = marks_changed(store, &place.path)?;
+        let rewound = text("changed").and_then(|time| time.parse().ok());
+        let forked =
+            created.filter(|_| text("branch").as_deref() == Some(BranchKind::Fork.as_str()));
         Ok(SessionSummary {
             title: text("title").unwrap_or_else(|| place.id.clone()),
             created,
-            updated: last.max(marked).or(created),
+            updated: last.max(marked).max(rewound).max(forked).or(created),
             turns: Some(thread.main_line().len() as u64),
             parent: text("parent"),
             findings: thread.findings.clone(),
