@@ -148,32 +148,3 @@ fn whole(content: &str) -> String {
         r#"{{"choices": [{{"message": {{"content": "{content}"}}, "finish_reason": "stop"}}]}}"#
     )
 }
-
-/// The turn lies too far back for the last turns of the prompt; only the search index can find it.
-#[test]
-fn a_model_is_told_of_earlier_turns_that_the_input_names() {
-    let directory = tempfile::tempdir().unwrap();
-    let play = |words: &[&str], input: &str| {
-        let mut command = everturn::command(directory.path());
-        command.args(["--root", "store", "play", "--seed", "5"]).args(words);
-        everturn::run(command, input)
-    };
-    let waits: String = (0..40).map(|number| format!("wait {number}\n")).collect();
-    let hidden = "I bury the zirconium teapot under the willow";
-    assert!(play(&[], &format!("{hidden}\n{waits}")).status.success());
-    let content =
-        r#"data: {"choices": [{"delta": {"content": "{\"assistant_text\": \"You recall.\"}"}}]}"#;
-    let reply = answer("200 OK", &format!("{content}\n\ndata: [DONE]\n\n"));
-    // The second request is for a summary of the story so far.
-    let (url, thread) = endpoint(vec![reply.clone(), reply]);
-    let words = ["camp_0001", "--narrator", "openai", "--model", "m", "--narrator-url", &url];
-    let output = play(&words, "where is the zirconium teapot?\n");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let asked = thread.join().unwrap();
-    let told = asked.iter().find(|request| request.contains("where is the zirconium teapot?"));
-    let told = told.unwrap();
-    let at = told.find("Earlier turns that may matter now:").unwrap_or_else(|| panic!("{told}"));
-    assert!(
-        told[at..].starts_with(&format!("Earlier turns that may matter now:\\nTurn 2: {hidden}"))
-    );
-}
