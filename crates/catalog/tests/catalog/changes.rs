@@ -19,7 +19,7 @@ fn a_second_update_reads_nothing() {
             &["Hello there"],
         );
     }
-    assert_eq!(read(&world.update()), (5, 0));
+    assert_eq!(read(&world.update()), (6, 0));
     assert_eq!(read(&world.update()), (0, 0));
 }
 
