@@ -10,6 +10,6 @@
 mod blocking;
 mod errors;
 mod native_files;
-mod native_root;
+pub mod native_root;
 mod native_session;
 mod native_thread;

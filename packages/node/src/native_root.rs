@@ -22,7 +22,7 @@ pub struct NativeRoot {
 
 /// Opens a root. `wait` is how many seconds a write waits for another process.
 #[napi]
-pub(crate) async fn open_root(path: String, mode: String, wait: f64) -> Result<NativeRoot> {
+pub async fn open_root(path: String, mode: String, wait: f64) -> Result<NativeRoot> {
     let mode = match mode.as_str() {
         "open" => OpenMode::Open,
         "create" => OpenMode::Create,
