@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use everturn::store::RecoveryProgress;
-use indicatif::{ProgressBar, ProgressStyle};
+use everturn::store::{RecoveryProgress, RecoveryStage};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 /// How often the line is redrawn without progress.
 const TICK: Duration = Duration::from_millis(120);
@@ -40,7 +40,7 @@ impl Recovery {
     /// Returns the progress callback for the store.
     pub(crate) fn progress(&self) -> RecoveryProgress {
         let recovery = self.clone();
-        RecoveryProgress::new(move |done, total| {
+        RecoveryProgress::new(move |stage| {
             let mut state = recovery.lock();
             match &*state {
                 RecoveryState::NotBegun => {
@@ -51,7 +51,7 @@ impl Recovery {
                         later.show();
                     });
                 }
-                RecoveryState::Shown(line) => line.files(done, total),
+                RecoveryState::Shown(line) => line.recovery(stage),
                 RecoveryState::Begun | RecoveryState::Finished => {}
             }
         })
@@ -128,8 +128,18 @@ impl Progress {
     pub(crate) fn files(&self, done: usize, total: usize) {
         if self.is_shown() {
             self.bar.set_position(done as u64);
-            if total > 0 {
-                self.bar.set_message(format!("of {total} files"));
+            self.bar.set_message(format!("of {total} files"));
+        }
+    }
+
+    /// Shows how far a recovery is.
+    fn recovery(&self, stage: RecoveryStage) {
+        match stage {
+            RecoveryStage::Begin => {}
+            RecoveryStage::Name { done, total } => self.files(done, total),
+            RecoveryStage::Bytes { done, total } => {
+                let (done, total) = (HumanBytes(done), HumanBytes(total));
+                self.bar.set_message(format!("files; reading one, {done} of {total}"));
             }
         }
     }

@@ -22,6 +22,7 @@ mod root_dir;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod split;
+mod whole;
 
 pub use mounts::{WeakMount, Weakness};
 pub use overlay::OverlayDisk;
@@ -90,6 +91,22 @@ pub trait Disk: Send + Sync {
     /// The request holds for a short time only: the other process continues after a while in any case.
     fn request_pause(&self, file: &FilePath) -> io::Result<Option<Box<dyn PauseRequest>>> {
         let _ = file;
+        Ok(None)
+    }
+
+    /// Flushes everything on the device of the root in one operation: files and names, whoever has changed them. Returns
+    /// false if it has not, because the system cannot, or because other programs have much to be written there.
+    ///
+    /// An error proves nothing: what must be flushed is then to be flushed file by file, which shows whose error it was.
+    fn sync_all(&self, why: Flush) -> io::Result<bool> {
+        let _ = why;
+        Ok(false)
+    }
+
+    /// Returns a stamp of a file or directory that every later change of its bytes, its names or its metadata alters,
+    /// whoever makes it. `None` if nothing exists there, or if the system cannot tell every change.
+    fn change_stamp(&self, path: &FilePath) -> io::Result<Option<ChangeStamp>> {
+        let _ = path;
         Ok(None)
     }
 
@@ -252,11 +269,27 @@ impl FileId {
         (self.0, self.1)
     }
 
+    /// Returns the number of the device.
+    pub(crate) fn device(self) -> u64 {
+        self.0
+    }
+
     /// Returns whether device and inode number are the same, which is enough while one of the files is open: its number
     /// is not reused before it is closed.
     pub(crate) fn is_same_inode(self, other: FileId) -> bool {
         (self.0, self.1) == (other.0, other.1)
     }
+}
+
+/// A stamp of a file or directory at one moment: see [`Disk::change_stamp`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeStamp {
+    /// What it identifies.
+    pub id: FileId,
+    /// The length; of a directory whatever the system gives.
+    pub len: u64,
+    /// The time of the last change, in some unit.
+    pub changed: u64,
 }
 
 /// The kind of a directory entry.
@@ -336,6 +369,8 @@ flushes! {
     CheckpointFile,
     /// A directory in which commits have changed names, before the log is recycled.
     CheckpointDir,
+    /// All files and directories that commits have changed, before the log is left empty: see [`Disk::sync_all`].
+    CheckpointAll,
     /// A file that commits have changed, before it is closed because too many are open.
     CloseFile,
     /// A file whose name is about to be used in another way.

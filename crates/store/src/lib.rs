@@ -44,7 +44,7 @@ pub use everturn_json::{finding, names};
 pub use store::{
     AppendAt, CheckedBatch, CommitReceipt, Durability, FileMode, FileStore, FileWriter,
     Fingerprint, LockOwner, MemoryStore, OWN_DIR, Options, Precondition, RecoveryFindings,
-    RecoveryProgress, Step, Store, StoreError, StoreSource, Writer, audit_dir, check_append_offset,
-    failed_opens, is_unfinished_copy, pins_dir, quarantine_dir, read_consistently, read_optional,
-    seals_dir, snapshot, staging_dir, trash_dir,
+    RecoveryProgress, RecoveryStage, Step, Store, StoreError, StoreSource, Writer, audit_dir,
+    check_append_offset, failed_opens, is_unfinished_copy, pins_dir, quarantine_dir,
+    read_consistently, read_optional, seals_dir, snapshot, staging_dir, trash_dir,
 };

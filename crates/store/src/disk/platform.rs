@@ -72,6 +72,14 @@ mod system {
         Ok(FileStat { modified: number(&data.stx_mtime), ..stat_from(&data) })
     }
 
+    /// As [`below`], with the time of the last change of content or metadata instead of the modification time.
+    pub(crate) fn below_with_change(dir: &Base, path: &str) -> io::Result<FileStat> {
+        let path = if path.is_empty() { "." } else { path };
+        let wanted = WANTED.union(StatxFlags::CTIME);
+        let data = statx(dir, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
+        Ok(FileStat { modified: number(&data.stx_ctime), ..stat_from(&data) })
+    }
+
     /// Opens a file for reading in one call, if possible; links must not lead out of `dir`.
     pub(crate) fn open_below(dir: &Base, path: &str) -> Option<File> {
         // Opening a pipe must not wait for its writer.
@@ -161,6 +169,10 @@ mod system {
         below(dir, path)
     }
 
+    pub(crate) fn below_with_change(dir: &Base, path: &str) -> io::Result<FileStat> {
+        below(dir, path)
+    }
+
     pub(crate) fn open_below(_: &Base, _: &str) -> Option<File> {
         None
     }
@@ -196,6 +208,6 @@ mod system {
 }
 
 pub(super) use system::{
-    Base, base, below, below_with_time, drop_cache, of_entry, of_file, of_name, open_below,
-    read_more, reserve,
+    Base, base, below, below_with_change, below_with_time, drop_cache, of_entry, of_file, of_name,
+    open_below, read_more, reserve,
 };

@@ -7,15 +7,17 @@ use std::io::{self, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::root_dir::{NameInDir, RootDir, open_to_read};
+use super::whole::{self, FileSystemFacts};
 use super::{
-    AppendResult, DirEntry, DirListing, Disk, DiskFile, DiskLock, FileAccess, FileKind,
-    FilePermissions, FileStat, Flush, LockMode, PauseRequest, WeakMount, is_full, mounts, platform,
+    AppendResult, ChangeStamp, DirEntry, DirListing, Disk, DiskFile, DiskLock, FileAccess,
+    FileKind, FilePermissions, FileStat, Flush, LockMode, PauseRequest, WeakMount, is_full, mounts,
+    platform,
 };
 use everturn_json::names::{FilePath, Name, NameError};
 
@@ -36,6 +38,8 @@ pub struct RealDisk {
     /// Directories that were found to lie within the root.
     known_dirs: Mutex<HashSet<Box<str>, foldhash::fast::RandomState>>,
     flushes: Arc<AtomicU64>,
+    /// What the file system of the root offers, once it was asked.
+    facts: OnceLock<FileSystemFacts>,
 }
 
 impl RealDisk {
@@ -48,7 +52,8 @@ impl RealDisk {
         let base = platform::base(&root)?;
         let beneath = Arc::new(RootDir::new(File::open(&root)?));
         let known_dirs = Mutex::default();
-        Ok(RealDisk { root, base, beneath, known_dirs, flushes: Arc::default() })
+        let (flushes, facts) = (Arc::default(), OnceLock::new());
+        Ok(RealDisk { root, base, beneath, known_dirs, flushes, facts })
     }
 
     /// Opens the disk below `root`, which is created with its ancestors if necessary.
@@ -94,6 +99,10 @@ impl RealDisk {
             fs::read_to_string(dir.join("options")).ok()
         };
         mounts::weak_mounts(mountinfo, &self.root, own_options)
+    }
+
+    fn facts(&self) -> FileSystemFacts {
+        *self.facts.get_or_init(|| whole::facts(&self.base))
     }
 
     /// Returns the canonical location of `path`, for reading.
@@ -377,6 +386,28 @@ impl Disk for RealDisk {
         let opened =
             self.beneath.open_dir(dir).map_err(|error| self.explain_link_error(dir, error));
         opened?.sync_all()
+    }
+
+    fn sync_all(&self, _why: Flush) -> io::Result<bool> {
+        if !self.facts().flushes_whole || !whole::has_little_unwritten() {
+            return Ok(false);
+        }
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        // The root was opened before anything was written, so errors of earlier background writes are reported.
+        whole::sync_whole(&self.base)?;
+        Ok(true)
+    }
+
+    fn change_stamp(&self, path: &FilePath) -> io::Result<Option<ChangeStamp>> {
+        if !self.facts().has_exact_times {
+            return Ok(None);
+        }
+        let found = self.stat_by(path, platform::below_with_change)?;
+        Ok(found.filter(|stat| stat.modified > 0).map(|stat| ChangeStamp {
+            id: stat.id,
+            len: stat.len,
+            changed: stat.modified,
+        }))
     }
 
     fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {

@@ -15,8 +15,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
-    DirListing, Disk, DiskFile, DiskLock, FileAccess, FileKind, FilePermissions, FileStat, Flush,
-    LockMode,
+    ChangeStamp, DirListing, Disk, DiskFile, DiskLock, FileAccess, FileKind, FilePermissions,
+    FileStat, Flush, LockMode,
 };
 use everturn_json::names::FilePath;
 
@@ -132,6 +132,12 @@ impl SimDisk {
         self.world().mount_points.push(dir.clone());
     }
 
+    /// Makes the disk capable of flushing everything at once and of telling changes by their times, as the usual file
+    /// systems are on a new system.
+    pub fn make_capable(&self) {
+        self.world().is_capable = true;
+    }
+
     /// Makes all further links fail, as on a file system without hard links.
     pub fn refuse_links(&self) {
         self.world().refuses_links = true;
@@ -242,6 +248,16 @@ impl Disk for SimDisk {
             world.sync_dir(dir);
         }
         Ok(())
+    }
+
+    fn sync_all(&self, why: Flush) -> io::Result<bool> {
+        self.world().sync_all(self.pid, why)
+    }
+
+    fn change_stamp(&self, path: &FilePath) -> io::Result<Option<ChangeStamp>> {
+        let mut world = self.world();
+        world.count_read(self.pid)?;
+        Ok(world.change_stamp(path))
     }
 
     fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {

@@ -78,6 +78,47 @@ impl WriteAheadLog {
         self.file.is_pause_requested()
     }
 
+    /// Takes over a log that was closed. If its epoch has no records, it is continued: its header was flushed before the
+    /// log was closed.
+    pub(super) fn reopen(
+        disk: &dyn Disk,
+        number: LogNumber,
+        lock: Box<dyn DiskLock>,
+    ) -> Result<WriteAheadLog, StoreError> {
+        let path = number.file();
+        let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
+        let scan = scan_log(&*file).map_err(StoreError::io("read", &path))?;
+        if !scan.is_blank || scan.epoch <= 1 {
+            return WriteAheadLog::take_over(disk, number, lock);
+        }
+        let log = WriteAheadLog::resume(number, file, lock, scan)?;
+        log.mark_length().map_err(StoreError::io("extend", &path))?;
+        Ok(log)
+    }
+
+    /// Continues a log after its last record.
+    fn resume(
+        number: LogNumber,
+        file: Box<dyn DiskFile>,
+        lock: Box<dyn DiskLock>,
+        scan: LogScan,
+    ) -> Result<WriteAheadLog, StoreError> {
+        let LogScan { records, epoch, link, end, .. } = scan;
+        let len = file.stat().map_err(StoreError::io("read", &number.file()))?.len;
+        Ok(WriteAheadLog {
+            number,
+            file,
+            lock,
+            epoch,
+            link,
+            end,
+            acknowledged: end,
+            capacity: capacity_of(len),
+            buffer: Vec::new(),
+            count: records.len() as u64,
+        })
+    }
+
     /// Takes over a log that needs no more replay, and starts a new epoch.
     pub(super) fn take_over(
         disk: &dyn Disk,
@@ -124,22 +165,8 @@ impl WriteAheadLog {
     ) -> Result<(), StoreError> {
         let path = number.file();
         let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
-        let LogScan { records, epoch, link, end, .. } =
-            scan_log(&*file).map_err(StoreError::io("read", &path))?;
-        let capacity = capacity_of(file.stat().map_err(StoreError::io("read", &path))?.len);
-        let (promised, buffer, count) = (end, Vec::new(), records.len() as u64);
-        let mut log = WriteAheadLog {
-            number,
-            file,
-            lock,
-            epoch,
-            link,
-            end,
-            acknowledged: promised,
-            capacity,
-            buffer,
-            count,
-        };
+        let scan = scan_log(&*file).map_err(StoreError::io("read", &path))?;
+        let mut log = WriteAheadLog::resume(number, file, lock, scan)?;
         let settled = Record::Barrier(names);
         let end = log.end + settled.size_at_most();
         log.extend(end).map_err(StoreError::io("extend", &path))?;

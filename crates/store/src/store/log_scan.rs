@@ -29,6 +29,8 @@ pub(super) struct LogScan {
     pub(super) end: u64,
     /// Whether the log may not have been read completely.
     pub(super) damaged: bool,
+    /// Whether the log is empty, with whole headers, of which the last has the present version.
+    pub(super) is_blank: bool,
 }
 
 impl LogScan {
@@ -66,6 +68,7 @@ impl LogPosition {
 pub(super) enum HeaderSlot {
     Blank,
     Good {
+        version: u32,
         epoch: u64,
         sum: u64,
     },
@@ -99,7 +102,7 @@ impl HeaderSlot {
         let (expected, sum) = HeaderSlot::encode(version, epoch);
         Ok(match version {
             _ if read < SLOT_USED || bytes != expected => HeaderSlot::Bad,
-            1..=VERSION => HeaderSlot::Good { epoch, sum },
+            1..=VERSION => HeaderSlot::Good { version, epoch, sum },
             _ => HeaderSlot::Newer,
         })
     }
@@ -118,7 +121,7 @@ pub(super) fn read_epoch(file: &dyn DiskFile) -> io::Result<u64> {
 pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
     let slots = [HeaderSlot::read(file, 0)?, HeaderSlot::read(file, 1)?];
     let newest = slots.iter().filter_map(|slot| match slot {
-        HeaderSlot::Good { epoch, sum } => Some((*epoch, *sum)),
+        HeaderSlot::Good { version, epoch, sum } => Some((*epoch, *sum, *version)),
         _ => None,
     });
     if slots.iter().any(|slot| matches!(slot, HeaderSlot::Newer)) {
@@ -126,7 +129,7 @@ pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     let torn = slots.iter().any(|slot| matches!(slot, HeaderSlot::Bad));
-    let Some((epoch, header_sum)) = newest.max() else {
+    let Some((epoch, header_sum, version)) = newest.max() else {
         // Before its first commit a log may have a torn first header, but never a record.
         let damaged =
             torn && read_record_bytes(file, RECORDS)?.is_some_and(|bytes| bytes.len() > HEAD);
@@ -141,7 +144,8 @@ pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
     }
     // A bad header whose other epoch has lost its records was not torn by recycling.
     let damaged = torn && records.is_empty() && has_stray_record(file)?;
-    Ok(LogScan { records, epoch, link, end: at, damaged })
+    let is_blank = records.is_empty() && !torn && version == VERSION;
+    Ok(LogScan { records, epoch, link, end: at, damaged, is_blank })
 }
 
 /// Ensures that the disk holds what the page cache shows of a log, before it is acted on.

@@ -77,18 +77,38 @@ pub(super) fn read_log(
 #[derive(Clone, Default)]
 pub struct RecoveryProgress(Option<Arc<TellProgress>>);
 
-type TellProgress = dyn Fn(usize, usize) + Send + Sync;
+type TellProgress = dyn Fn(RecoveryStage) + Send + Sync;
+
+/// What a recovery is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoveryStage {
+    /// The recovery of a log begins.
+    Begin,
+    /// A file or name is recovered.
+    Name {
+        /// The number of those done.
+        done: usize,
+        /// The number of all.
+        total: usize,
+    },
+    /// The next piece of a file is read, because another program has moved lines in it.
+    Bytes {
+        /// The number of bytes read.
+        done: u64,
+        /// The length of the file.
+        total: u64,
+    },
+}
 
 impl RecoveryProgress {
-    /// Calls `tell` when the recovery of a log begins, with zeros, and before each recovered file or name, with the
-    /// number done and the total.
-    pub fn new(tell: impl Fn(usize, usize) + Send + Sync + 'static) -> RecoveryProgress {
+    /// Calls `tell` before each stage.
+    pub fn new(tell: impl Fn(RecoveryStage) + Send + Sync + 'static) -> RecoveryProgress {
         RecoveryProgress(Some(Arc::new(tell)))
     }
 
-    fn tell(&self, done: usize, total: usize) {
+    fn tell(&self, stage: RecoveryStage) {
         if let Some(tell) = &self.0 {
-            tell(done, total);
+            tell(stage);
         }
     }
 }
@@ -132,7 +152,7 @@ pub(super) fn recover(
     number: LogNumber,
     progress: &RecoveryProgress,
 ) -> Result<RecoveryOutcome, StoreError> {
-    progress.tell(0, 0);
+    progress.tell(RecoveryStage::Begin);
     // A record that only the page cache has must not be half applied at a power cut.
     rewrite_and_sync(disk, number)?;
     let history = match read_log(disk, number)? {
@@ -154,6 +174,7 @@ pub(super) fn recover(
         disk,
         number,
         history: &history,
+        progress,
         temp,
         written: Vec::new(),
         dirs: BTreeSet::new(),
@@ -164,7 +185,7 @@ pub(super) fn recover(
         in_doubt: BTreeSet::new(),
         waiting: BTreeSet::new(),
     };
-    recovery.run(progress);
+    recovery.run();
     let Recovery { findings, blocked, blocked_names, .. } = recovery;
     let mut settled = Vec::new();
     if blocked.is_empty() {
@@ -207,6 +228,7 @@ struct Recovery<'a> {
     disk: &'a dyn Disk,
     number: LogNumber,
     history: &'a LogHistory,
+    progress: &'a RecoveryProgress,
     temp: FilePath,
     written: Vec<WrittenFile>,
     dirs: BTreeSet<FilePath>,
@@ -222,12 +244,12 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    fn run(&mut self, progress: &RecoveryProgress) {
+    fn run(&mut self) {
         assess(self);
         let total = self.history.files.len() + self.history.endings.len();
         let max_open = MAX_OPEN.min(self.disk.max_open_files() / 4);
         for (done, (name, file)) in self.history.files.iter().enumerate() {
-            progress.tell(done, total);
+            self.progress.tell(RecoveryStage::Name { done, total });
             if self.blocked_names.overlaps(name) {
                 continue;
             }
@@ -239,7 +261,8 @@ impl Recovery<'_> {
         }
         self.flush_written();
         for (done, ending) in self.history.endings.iter().enumerate() {
-            progress.tell(self.history.files.len() + done, total);
+            let done = self.history.files.len() + done;
+            self.progress.tell(RecoveryStage::Name { done, total });
             let met = ending.names().any(|name| self.blocked_names.overlaps(name));
             if met || self.must_wait(ending) {
                 // It stays as it is, with whatever blocks the names there.

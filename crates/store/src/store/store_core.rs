@@ -2,7 +2,7 @@
 //!
 //! `plan` turns steps into log operations, `apply` carries them out with the changes of `file_changes` and `undo`,
 //! `apply_task` hands appends to the waiting threads, `tracked_files` has the open files, `root_logs` the logs of the
-//! root, `reserve` the space for a full disk.
+//! root, `flush_all` the end of the last writer, `reserve` the space for a full disk.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -29,6 +29,7 @@ mod append;
 mod apply;
 mod apply_task;
 mod file_changes;
+mod flush_all;
 mod plan;
 mod reserve;
 mod root_logs;
@@ -38,6 +39,7 @@ mod wipe;
 
 use apply::apply_pending;
 use apply_task::{ApplyTask, ApplyTasks, await_apply_tasks};
+use flush_all::{flush_all, leave_stamps, stamp_known};
 use plan::plan_batch;
 pub(super) use reserve::{may_use_reserve, release_reserve, retry_with_reserve, uses_trash};
 use root_logs::ensure_log;
@@ -408,6 +410,26 @@ impl StoreCore {
             return Ok(());
         }
         self.flush_files(|_| true, Flush::CheckpointFile, Flush::CheckpointDir)?;
+        self.recycle_log()
+    }
+
+    /// As [`StoreCore::checkpoint`], when the last writer is released: with few flushes, and with a list of what was
+    /// flushed for the next process.
+    fn last_checkpoint(&mut self) -> Result<(), StoreError> {
+        self.apply_buffered()?;
+        if self.log.as_ref().is_none_or(|log| log.count == 0) {
+            return Ok(());
+        }
+        await_apply_tasks(self)?;
+        let stamps = stamp_known(self);
+        flush_all(self);
+        self.checkpoint()?;
+        leave_stamps(self, stamps);
+        Ok(())
+    }
+
+    /// Starts a new epoch of the log. Everything that its records describe is flushed.
+    fn recycle_log(&mut self) -> Result<(), StoreError> {
         let Some(log) = &mut self.log else { return Ok(()) };
         let path = log.number.file();
         if let Err(error) = log.recycle() {
@@ -425,7 +447,7 @@ impl StoreCore {
     /// Makes everything in `scopes` safe without the log, so that another process may change it.
     pub(super) fn release(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
         self.writers -= 1;
-        if self.writers == 0 { self.checkpoint() } else { self.secure_scopes(scopes) }
+        if self.writers == 0 { self.last_checkpoint() } else { self.secure_scopes(scopes) }
     }
 
     /// Makes all commits in these scopes independent of the log, for the next writer of the scopes.

@@ -11,6 +11,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::StoreError;
 use super::disk_ops::{fingerprint_range, sync_dir};
 use super::fingerprint::Fingerprint;
+use super::flushed_files::FlushedFiles;
+use super::log_number::LogNumber;
 use super::record::LogOp;
 use crate::disk::{Disk, FileAccess, FileKind, FileStat, Flush};
 use everturn_json::names::FilePath;
@@ -25,6 +27,8 @@ pub(super) struct KnownContents {
     contents: HashMap<FilePath, Fingerprint>,
     /// Directories that were flushed since the last checkpoint.
     dirs: HashSet<FilePath>,
+    /// What earlier processes have flushed.
+    flushed: FlushedFiles,
     /// Directories to flush before the batch being planned is logged.
     unflushed_dirs: BTreeSet<FilePath>,
 }
@@ -52,6 +56,27 @@ impl KnownContents {
         }
     }
 
+    /// Recalls what the last process that used this log has flushed.
+    pub(super) fn recall(&mut self, disk: &dyn Disk, number: LogNumber) {
+        self.flushed = FlushedFiles::read(disk, number);
+    }
+
+    /// Returns what earlier processes have flushed.
+    pub(super) fn recalled(&self) -> &FlushedFiles {
+        &self.flushed
+    }
+
+    /// Forgets what earlier processes have flushed.
+    pub(super) fn forget_flushed(&mut self) {
+        self.flushed = FlushedFiles::default();
+    }
+
+    /// Returns the contents that this process has given to files, and the directories that were flushed since the last
+    /// checkpoint or need no flush.
+    pub(super) fn known(&self) -> (&HashMap<FilePath, Fingerprint>, &HashSet<FilePath>) {
+        (&self.contents, &self.dirs)
+    }
+
     /// Drops the known directories, because other programs may change them at any time. For names that do not exist,
     /// one flush per checkpoint is enough.
     pub(super) fn forget_dirs(&mut self) {
@@ -69,9 +94,11 @@ impl KnownContents {
     }
 
     /// As [`KnownContents::read_name`], for a name without a sign of another program.
-    fn read_quiet_name(&mut self, path: &FilePath) {
-        let flushed = path.parent().is_none_or(|dir| self.dirs.contains(&dir));
-        if !flushed {
+    fn read_quiet_name(&mut self, disk: &dyn Disk, path: &FilePath) {
+        let Some(dir) = path.parent().filter(|dir| !self.dirs.contains(dir)) else { return };
+        if self.flushed.has_unchanged_dir(disk, &dir) {
+            self.dirs.insert(dir);
+        } else {
             self.read_name(path);
         }
     }
@@ -86,6 +113,8 @@ impl KnownContents {
     ) -> Result<(), StoreError> {
         match was {
             Some(was) if self.contents.get(path) == Some(&was) => {}
+            // Its name is flushed, too: a rename would have changed the file.
+            Some(was) if self.flushed.has_unchanged(disk, path, was) => {}
             Some(_) => {
                 sync_existing_file(disk, path)?;
                 self.read_name(path);
@@ -94,7 +123,7 @@ impl KnownContents {
             None if self.contents.contains_key(path) => {
                 self.read_name(path);
             }
-            None => self.read_quiet_name(path),
+            None => self.read_quiet_name(disk, path),
         }
         Ok(())
     }
@@ -114,6 +143,9 @@ impl KnownContents {
         disk: &dyn Disk,
         path: &FilePath,
     ) -> Result<(), StoreError> {
+        if self.flushed.has_unchanged_file(disk, path) {
+            return Ok(());
+        }
         sync_existing_file(disk, path)?;
         self.read_name(path);
         self.secure_dirs(disk)
@@ -127,7 +159,7 @@ impl KnownContents {
         stat: FileStat,
     ) -> Result<(), StoreError> {
         if stat.kind == FileKind::File && self.has_known_content(disk, path, stat)? {
-            self.read_quiet_name(path);
+            self.read_quiet_name(disk, path);
             return Ok(());
         }
         let mut open = vec![(path.clone(), stat.kind)];

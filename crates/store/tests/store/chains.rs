@@ -4,11 +4,11 @@
 //! A killed process leaves its writes in the page cache. A later power cut can still discard them, including those that
 //! a recovery in between has acted on.
 
+use everturn_store::FileStore;
 use everturn_store::disk::Flush;
 use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
-use everturn_store::{FileStore, Options};
 
-use crate::crash::{End, crash_at, end, ends, verify};
+use crate::crash::{End, crash_at, crash_on_capable, end, ends, verify};
 use crate::support::{both, open, small_log};
 use crate::workload::Promise;
 
@@ -53,9 +53,12 @@ fn chain(disk: &SimDisk, promise: &Promise, seed: u64) -> Result<usize, String> 
     Ok(done.len())
 }
 
-fn every_chain_is_survived(options: &Options, ignored: Option<Flush>) -> Result<u64, String> {
+fn every_chain_is_survived(
+    crash: impl Fn(u64) -> Option<(SimDisk, Promise)>,
+    ignored: Option<Flush>,
+) -> Result<u64, String> {
     let (mut point, mut tries) = (0, 0);
-    while let Some((disk, promise)) = crash_at(point, None, options) {
+    while let Some((disk, promise)) = crash(point) {
         for index in 0..CHAINS {
             let after = disk.fork();
             if let Some(why) = ignored {
@@ -74,7 +77,8 @@ fn every_chain_is_survived(options: &Options, ignored: Option<Flush>) -> Result<
 #[test]
 fn every_chain_of_crashes_leaves_what_was_promised() {
     for options in both() {
-        match every_chain_is_survived(&options, None) {
+        let capable = every_chain_is_survived(|point| crash_on_capable(point, &options), None);
+        match every_chain_is_survived(|point| crash_at(point, None, &options), None).and(capable) {
             Ok(tries) => println!("crash suite: {tries} chains of crashes survived"),
             Err(problem) => panic!("{problem}"),
         }
@@ -84,7 +88,7 @@ fn every_chain_of_crashes_leaves_what_was_promised() {
 /// Returns whether some chain loses data if these flushes do nothing.
 pub(crate) fn notices(why: Flush) -> bool {
     cuts_of_a_recovery(Some(why)).is_err()
-        || every_chain_is_survived(&small_log(), Some(why)).is_err()
+        || every_chain_is_survived(|point| crash_at(point, None, &small_log()), Some(why)).is_err()
 }
 
 #[test]

@@ -92,7 +92,22 @@ pub(crate) fn crash_at(
     ignored: Option<Flush>,
     options: &Options,
 ) -> Option<(SimDisk, Promise)> {
+    crash_on(SimDisk::new(), point, ignored, options)
+}
+
+/// As [`crash_at`], on a disk that can be flushed at once.
+pub(crate) fn crash_on_capable(point: u64, options: &Options) -> Option<(SimDisk, Promise)> {
     let disk = SimDisk::new();
+    disk.make_capable();
+    crash_on(disk, point, None, options)
+}
+
+fn crash_on(
+    disk: SimDisk,
+    point: u64,
+    ignored: Option<Flush>,
+    options: &Options,
+) -> Option<(SimDisk, Promise)> {
     if let Some(why) = ignored {
         disk.ignore_flush(why);
     }
@@ -115,9 +130,9 @@ fn the_workload_itself_does_what_the_model_says() {
     }
 }
 
-fn every_crash_is_survived(options: &Options) {
+fn every_crash_is_survived(crash: impl Fn(u64) -> Option<(SimDisk, Promise)>) {
     let (mut points, mut tries) = (0_u64, 0_u64);
-    while let Some((disk, promise)) = crash_at(points, None, options) {
+    while let Some((disk, promise)) = crash(points) {
         for how in ends(points) {
             let after = disk.fork();
             end(&after, how);
@@ -134,12 +149,19 @@ fn every_crash_is_survived(options: &Options) {
 
 #[test]
 fn every_crash_leaves_what_was_promised() {
-    every_crash_is_survived(&small_log());
+    every_crash_is_survived(|point| crash_at(point, None, &small_log()));
 }
 
 #[test]
 fn every_crash_among_staged_contents_leaves_what_was_promised() {
-    every_crash_is_survived(&staging());
+    every_crash_is_survived(|point| crash_at(point, None, &staging()));
+}
+
+#[test]
+fn every_crash_on_a_disk_that_is_flushed_at_once_leaves_what_was_promised() {
+    both().iter().for_each(|options| {
+        every_crash_is_survived(|point| crash_on_capable(point, options));
+    });
 }
 
 fn every_crash_of_recovery_is_survived(options: &Options) {

@@ -30,7 +30,7 @@ fn text(disk: &SimDisk, file: &str) -> String {
 }
 
 /// Returns a selection of power cut outcomes.
-fn survivals() -> Vec<Survival> {
+pub(crate) fn survivals() -> Vec<Survival> {
     let data = [DataSurvival::Lost, DataSurvival::Kept, DataSurvival::Prefix, DataSurvival::Hole];
     let names = [NameSurvival::Lost, NameSurvival::Kept, NameSurvival::Prefix];
     data.iter().flat_map(|data| names.map(|names| Survival { data: *data, names })).collect()

@@ -172,19 +172,30 @@ fn reopened_after(disk: &SimDisk, survival: Survival, allowed: &[Files]) -> Resu
 }
 
 fn fails(fault: Fault, ignored: Option<Flush>, options: &Options) -> Verdict {
-    let (disk, model) = (prepared(), model());
+    fails_on(&prepared(), fault, ignored, options)
+}
+
+/// As [`fails`], on a disk that can be flushed at once.
+fn fails_on_capable(fault: Fault, options: &Options) -> Verdict {
+    let disk = prepared();
+    disk.make_capable();
+    fails_on(&disk, fault, None, options)
+}
+
+fn fails_on(disk: &SimDisk, fault: Fault, ignored: Option<Flush>, options: &Options) -> Verdict {
+    let model = model();
     if let Some(why) = ignored {
         disk.ignore_flush(why);
     }
-    match try_all(&disk, &model, fault, options) {
-        Verdict::Fine => check_reopened(&disk, &model),
+    match try_all(disk, &model, fault, options) {
+        Verdict::Fine => check_reopened(disk, &model),
         Verdict::Open { before, steps } => {
             let writer = model.lock(&[path("s")]).unwrap();
             writer.commit(steps, Durability::Synced).unwrap();
             let allowed = [before, expected(&model)];
             for survival in crate::crash::ends(fault.at) {
                 if let crate::crash::End::PowerCut(survival) = survival
-                    && let Err(problem) = reopened_after(&disk, survival, &allowed)
+                    && let Err(problem) = reopened_after(disk, survival, &allowed)
                 {
                     return Verdict::Wrong(problem);
                 }
@@ -202,13 +213,21 @@ pub(crate) fn failures_at(at: u64, ignored: Option<Flush>) -> Verdict {
 }
 
 fn every_failure_leaves_nothing(trouble: FaultKind, lasting: bool) {
-    both().iter().for_each(|options| every_failure_with(trouble, lasting, options));
+    for options in &both() {
+        every_failure_with(trouble, lasting, options, &|fault| fails(fault, None, options));
+        every_failure_with(trouble, lasting, options, &|fault| fails_on_capable(fault, options));
+    }
 }
 
-fn every_failure_with(trouble: FaultKind, lasting: bool, options: &Options) {
+fn every_failure_with(
+    trouble: FaultKind,
+    lasting: bool,
+    options: &Options,
+    fails: &dyn Fn(Fault) -> Verdict,
+) {
     let mut at = 0;
     loop {
-        match fails(Fault { at, kind: trouble, lasting }, None, options) {
+        match fails(Fault { at, kind: trouble, lasting }) {
             Verdict::Past => break,
             Verdict::Fine | Verdict::Open { .. } => at += 1,
             Verdict::Wrong(problem) => {

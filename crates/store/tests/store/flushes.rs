@@ -10,7 +10,7 @@ use crate::crash::{crash_at, end, ends, verify};
 use crate::failures::{foreign, mounts};
 use crate::faults::{Verdict, failures_at};
 use crate::support::{append, open, owner, path, small_log, staging};
-use crate::{chains, many};
+use crate::{chains, many, short_processes};
 
 /// Returns whether some crash of the workload loses data if these flushes do nothing.
 fn crash_notices(why: Flush, options: &Options) -> bool {
@@ -70,6 +70,7 @@ fn no_flush_can_be_left_out() {
             Flush::RecoverLog => chains::notices(*why),
             Flush::ExistingFile | Flush::ExistingDir => foreign::notices(*why),
             Flush::KeptFile | Flush::KeptDir => foreign::notices_kept(*why),
+            Flush::CheckpointAll => short_processes::notices(*why),
             Flush::CopiedTree => mounts::notices(*why),
             Flush::Abort | Flush::UndoFile | Flush::UndoDir => failure_notices(*why),
             Flush::StagedFile | Flush::StagedDir => crash_notices(*why, &staging()),

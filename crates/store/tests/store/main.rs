@@ -15,6 +15,7 @@ mod hooked;
 mod many;
 mod model;
 mod processes;
+mod short_processes;
 mod snapshots;
 mod staged;
 mod suite;

@@ -50,6 +50,8 @@ pub(super) struct FileData {
     pub(super) mode: u32,
     /// The number of writes.
     pub(super) writes: u64,
+    /// When its bytes or its names were last changed, on the clock of the disk.
+    pub(super) changed: u64,
     durable: Vec<u8>,
     unflushed: Vec<PendingWrite>,
     /// Cached pages whose background write has failed: writes to them do not reach the disk.
@@ -85,6 +87,11 @@ impl FileData {
         self.writes += 1;
         write.apply(&mut self.seen);
         self.unflushed.push(write);
+    }
+
+    /// Returns whether a background write has failed that no flush has reported.
+    pub(super) fn has_error(&self) -> bool {
+        self.error
     }
 
     /// Writes everything to the disk; returns whether an earlier background write had failed.
@@ -131,6 +138,12 @@ impl FileData {
             }
         }
         self.stuck.retain(|page| dirty.contains(page));
+    }
+
+    /// As [`FileData::lose_unflushed`], for a flush of everything: the next flush of the file reports the error.
+    pub(super) fn lose_silently(&mut self) {
+        self.error |= !self.unflushed.is_empty();
+        self.lose_unflushed();
     }
 
     /// Applies a failed flush: the pages are dropped, and the old content is visible again.

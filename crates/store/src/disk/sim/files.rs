@@ -83,7 +83,8 @@ impl DiskFile for SimFile {
         let mut world = self.disk.world();
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let count = self.begin_write(&mut world, FileAccess::Write, Some(offset), bytes.len())?;
-        self.data(&mut world)?.write_at(offset, bytes.get(..count).unwrap_or_default());
+        let data = world.tree.changed_file(self.inode)?;
+        data.write_at(offset, bytes.get(..count).unwrap_or_default());
         world.written += count as u64;
         Ok(count)
     }
@@ -91,7 +92,7 @@ impl DiskFile for SimFile {
     fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
         let mut world = self.disk.world();
         let written = self.begin_write(&mut world, FileAccess::Append, None, bytes.len())?;
-        let data = self.data(&mut world)?;
+        let data = world.tree.changed_file(self.inode)?;
         let at = data.seen.len();
         data.write_at(at, bytes.get(..written).unwrap_or_default());
         world.written += written as u64;
@@ -105,7 +106,7 @@ impl DiskFile for SimFile {
         let mut world = self.disk.world();
         world.count_change(self.disk.pid)?;
         let len = usize::try_from(len).map_err(io::Error::other)?;
-        self.data(&mut world)?.set_len(len);
+        world.tree.changed_file(self.inode)?.set_len(len);
         Ok(())
     }
 
@@ -116,7 +117,8 @@ impl DiskFile for SimFile {
         if data.seen.len() as u64 != start || self.access != FileAccess::Write {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        data.set_len(usize::try_from(end).map_err(io::Error::other)?);
+        let end = usize::try_from(end).map_err(io::Error::other)?;
+        world.tree.changed_file(self.inode)?.set_len(end);
         Ok(())
     }
 

@@ -86,6 +86,11 @@ pub(super) struct SimTree {
     unflushed: Vec<NameChange>,
     files: BTreeMap<InodeNumber, FileData>,
     next_inode: InodeNumber,
+    /// Counts the changes, so that each has its own time.
+    clock: u64,
+    /// When names were last changed in a directory, and when directories were last renamed.
+    changed_dirs: BTreeMap<FilePath, u64>,
+    dirs_renamed: u64,
 }
 
 impl SimTree {
@@ -101,6 +106,79 @@ impl SimTree {
         self.files.get_mut(&inode).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    /// Returns a name of a file.
+    pub(super) fn name_of(&self, inode: InodeNumber) -> Option<FilePath> {
+        let mut names = self.seen.iter();
+        names.find(|(_, node)| **node == SimNode::File(inode)).map(|(path, _)| path.clone())
+    }
+
+    /// As [`SimTree::file_mut`], for a change.
+    pub(super) fn changed_file(&mut self, inode: InodeNumber) -> io::Result<&mut FileData> {
+        self.clock += 1;
+        let file = self.files.get_mut(&inode).ok_or(io::ErrorKind::NotFound)?;
+        file.changed = self.clock;
+        Ok(file)
+    }
+
+    /// Returns when a file or directory was last changed; `None` if nothing exists there.
+    pub(super) fn changed(&self, path: &FilePath) -> Option<u64> {
+        match self.node(path)? {
+            SimNode::File(inode) => Some(self.file(inode)?.changed),
+            SimNode::Dir => {
+                Some(self.changed_dirs.get(path).copied().unwrap_or(0).max(self.dirs_renamed))
+            }
+        }
+    }
+
+    /// Notes a change of names, of which at most one is that of a moved file or directory.
+    fn note_names(&mut self, names: &[&FilePath], node: Option<SimNode>) {
+        self.clock += 1;
+        let dirs = names.iter().filter_map(|name| name.parent());
+        self.changed_dirs.extend(dirs.map(|dir| (dir, self.clock)));
+        match node {
+            Some(SimNode::File(inode)) => {
+                if let Some(file) = self.files.get_mut(&inode) {
+                    file.changed = self.clock;
+                }
+            }
+            Some(SimNode::Dir) => self.dirs_renamed = self.clock,
+            None => {}
+        }
+    }
+
+    /// Flushes the files and names that `chosen` selects; fails if a background write of one of them has failed.
+    pub(super) fn sync_where(&mut self, chosen: impl Fn(&FilePath) -> bool) -> io::Result<()> {
+        let files = self.seen.iter().filter(|(path, _)| chosen(path));
+        let inodes = files.filter_map(|(_, node)| match node {
+            SimNode::File(inode) => Some(*inode),
+            SimNode::Dir => None,
+        });
+        // Files without a name are on the device of the root.
+        let named = |inode| self.seen.values().any(|node| *node == SimNode::File(inode));
+        let nameless = self.files.keys().copied().filter(|inode| !named(*inode));
+        let inodes: Vec<InodeNumber> = inodes.chain(nameless).collect();
+        if self.files.iter().any(|(inode, file)| inodes.contains(inode) && file.has_error()) {
+            return Err(io::Error::from_raw_os_error(super::world::EIO));
+        }
+        for inode in inodes {
+            if let Some(file) = self.files.get_mut(&inode) {
+                file.flush();
+            }
+        }
+        for change in &mut self.unflushed {
+            let is_chosen = |dir: &Option<FilePath>| dir.as_ref().is_some_and(&chosen);
+            change.flushed |= is_chosen(&change.dir);
+            change.from_flushed |= is_chosen(&change.from_dir);
+            change.flushed |= change.from_flushed;
+        }
+        Ok(())
+    }
+
+    /// Applies a failed flush of everything.
+    pub(super) fn lose_all(&mut self) {
+        self.files.values_mut().for_each(FileData::lose_silently);
+    }
+
     fn record(&mut self, what: NameChangeKind) {
         let (dir, from_dir) = match &what {
             NameChangeKind::Add { path, .. } | NameChangeKind::Remove { path } => {
@@ -113,6 +191,15 @@ impl SimTree {
             for dir in dirs.flatten() {
                 *dir = dir.rebased(from, to).unwrap_or_else(|| dir.clone());
             }
+        }
+        match &what {
+            NameChangeKind::Add { path, node: SimNode::Dir } => self.note_names(&[path], None),
+            NameChangeKind::Add { path, node } => self.note_names(&[path], Some(*node)),
+            NameChangeKind::Remove { path } => {
+                let node = self.seen.get(path).copied();
+                self.note_names(&[path], node.filter(|node| *node != SimNode::Dir));
+            }
+            NameChangeKind::Rename { from, to, node } => self.note_names(&[from, to], Some(*node)),
         }
         let change = NameChange { what, dir, flushed: false, from_dir, from_flushed: false };
         change.apply(&mut self.seen, false);
@@ -154,7 +241,13 @@ impl SimTree {
         }
         let old = self.files.get(&inode);
         let (mode, writes) = old.map_or((0o644, 0), |file| (file.mode, file.writes + 1));
-        self.files.insert(inode, FileData::flushed(content, mode, writes));
+        self.clock += 1;
+        let mut file = FileData::flushed(content, mode, writes);
+        file.changed = self.clock;
+        self.files.insert(inode, file);
+        if let Some(dir) = path.parent() {
+            self.changed_dirs.insert(dir, self.clock);
+        }
     }
 
     pub(super) fn flip_bit(&mut self, inode: InodeNumber, byte: usize, bit: u8) {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use super::super::{FileId, FileKind, FilePermissions, FileStat, Flush, LockMode, PRIVATE_BITS};
+use super::super::{
+    ChangeStamp, FileId, FileKind, FilePermissions, FileStat, Flush, LockMode, PRIVATE_BITS,
+};
 use super::faults::{Fault, FaultKind, Survival};
 use super::file_data::{FileData, InodeNumber};
 use super::names::{SimNode, SimTree};
@@ -36,6 +38,8 @@ pub(super) struct SimWorld {
     next_pid: Pid,
     /// Directories that are mount points: nothing is renamed across their boundaries.
     pub(super) mount_points: Vec<FilePath>,
+    /// Whether all of it can be flushed at once, and changes be told by their times.
+    pub(super) is_capable: bool,
     /// Whether hard links fail.
     pub(super) refuses_links: bool,
     /// How often the disk was mounted: device and inode numbers differ from mount to mount.
@@ -154,18 +158,54 @@ impl SimWorld {
     pub(super) fn stat(&self, path: &FilePath) -> Option<FileStat> {
         match self.tree.node(path)? {
             SimNode::Dir => {
-                let id = FileId(1 + self.mounts, 0, 0);
+                let id = FileId(self.device(path), 0, 0);
                 Some(FileStat { kind: FileKind::Dir, len: 0, id, mode: 0o755, modified: 0 })
             }
             SimNode::File(inode) => Some(self.stat_inode(inode)),
         }
     }
 
+    /// Returns the number of the device that holds a path.
+    fn device(&self, path: &FilePath) -> u64 {
+        let mount = self.mount_points.iter().rposition(|point| path.is_within(point));
+        1 + self.mounts + mount.map_or(0, |mount| (mount as u64 + 1) << 32)
+    }
+
+    /// Flushes everything on the device of the root.
+    pub(super) fn sync_all(&mut self, pid: Pid, why: Flush) -> io::Result<bool> {
+        if !self.is_capable {
+            return Ok(false);
+        }
+        match self.count_data_change(pid)? {
+            None | Some(FaultKind::Full) => {}
+            Some(FaultKind::FlushLost) => {
+                self.tree.lose_all();
+                return Err(os_error(EIO));
+            }
+            Some(_) => return Err(os_error(ENOSPC)),
+        }
+        if self.count_flush(why) {
+            let mounts = self.mount_points.clone();
+            self.tree.sync_where(|path| !mounts.iter().any(|point| path.is_within(point)))?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn change_stamp(&self, path: &FilePath) -> Option<ChangeStamp> {
+        let FileStat { id, len, .. } = self.stat(path)?;
+        let changed = self.tree.changed(path).filter(|_| self.is_capable)?;
+        Some(ChangeStamp { id, len, changed })
+    }
+
     pub(super) fn stat_inode(&self, inode: InodeNumber) -> FileStat {
         let facts = |file: &FileData| (file.seen.len(), file.mode, file.writes);
         let (len, mode, modified) = self.tree.file(inode).map_or((0, 0, 0), facts);
         // A copy of a disk, and some file systems at every mount, number the same files differently.
-        let id = FileId(1 + self.mounts, inode.wrapping_add(self.mounts << 32), 0);
+        let device = match self.mount_points.is_empty() {
+            true => 1 + self.mounts,
+            false => self.device(&self.tree.name_of(inode).unwrap_or_default()),
+        };
+        let id = FileId(device, inode.wrapping_add(self.mounts << 32), 0);
         FileStat { kind: FileKind::File, len: len as u64, id, mode, modified }
     }
 

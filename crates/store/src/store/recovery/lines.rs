@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 
 use super::tail::{cut_tail, kept_tail, lines_from};
-use super::{Recovery, WrittenFile, open_uncached, stat_optional};
+use super::{Recovery, RecoveryProgress, RecoveryStage, WrittenFile, open_uncached, stat_optional};
 use crate::disk::{DiskFile, FileAccess, FilePermissions, read_full, read_range, write_full};
 use crate::store::StoreError;
 use crate::store::fingerprint::Fingerprint;
@@ -46,8 +46,8 @@ impl Recovery<'_> {
             }
             .map_err(StoreError::io("write", place))?;
         }
-        lines.find_moved().map_err(StoreError::io("read", place))?;
-        lines.complete_torn().map_err(StoreError::io("write", place))?;
+        lines.find_moved(self.progress).map_err(StoreError::io("read", place))?;
+        lines.complete_torn(self.progress).map_err(StoreError::io("write", place))?;
         let PlacedLines { mut parts, lost, .. } = lines;
         if let Some((first, _)) = lost.front() {
             let first = *first;
@@ -115,7 +115,7 @@ impl<'a> PlacedLines<'a> {
     }
 
     /// Finds lost lines that are intact elsewhere in the file.
-    fn find_moved(&mut self) -> io::Result<()> {
+    fn find_moved(&mut self, progress: &RecoveryProgress) -> io::Result<()> {
         if self.lost.is_empty() {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl<'a> PlacedLines<'a> {
             wanted.entry(checksum(&[first])).or_default().push_back(index);
         }
         let mut found = BTreeSet::new();
-        for_each_line(self.file, |line| {
+        for_each_line(self.file, progress, |line| {
             let Some(candidates) = wanted.get_mut(&line.sum) else { return Ok(()) };
             if taken.contains(&line.start) {
                 return Ok(());
@@ -149,12 +149,12 @@ impl<'a> PlacedLines<'a> {
     }
 
     /// Completes lost lines of which a power cut has left parts after lines of another program.
-    fn complete_torn(&mut self) -> io::Result<()> {
+    fn complete_torn(&mut self, progress: &RecoveryProgress) -> io::Result<()> {
         if self.lost.is_empty() {
             return Ok(());
         }
         let mut torn = Vec::new();
-        for_each_line(self.file, |line| {
+        for_each_line(self.file, progress, |line| {
             if line.has_nul || !line.is_whole {
                 torn.push(line.start);
             }
@@ -197,11 +197,14 @@ struct LineSpan {
 /// Calls `each` for the lines of a file, however long they are.
 fn for_each_line(
     file: &dyn DiskFile,
+    progress: &RecoveryProgress,
     mut each: impl FnMut(&LineSpan) -> io::Result<()>,
 ) -> io::Result<()> {
     let (mut buf, mut at) = (vec![0; CHUNK], 0);
     let (mut start, mut sum, mut has_nul) = (0, Checksum::new(), false);
+    let total = file.stat()?.len;
     loop {
+        progress.tell(RecoveryStage::Bytes { done: at, total });
         let read = read_full(file, at, &mut buf)?;
         let chunk = buf.get(..read).unwrap_or_default();
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {

@@ -156,8 +156,9 @@ pub(in crate::store) fn ensure_log(core: &mut StoreCore) -> Result<(), StoreErro
             && !needs_replay(core, *number)?
         {
             remove_stale_temp(&*core.disk, &number.temp_prefix())?;
-            let mut log = WriteAheadLog::take_over(&*core.disk, *number, lock)?;
+            let mut log = WriteAheadLog::reopen(&*core.disk, *number, lock)?;
             remove_stale_staged(&*core.disk, *number)?;
+            core.known_contents.recall(&*core.disk, *number);
             // On a full disk, the log at its present length will do, as long as it has space.
             let extended = log.extend(core.options.log_size);
             log.mark_in_use(&core.options.owner)?;

@@ -6,6 +6,7 @@ use super::root_logs::{needs_replay, recover_dead_logs};
 use crate::disk::LockMode;
 use crate::store::StoreError;
 use crate::store::disk_ops::remove_stale_temp;
+use crate::store::flushed_files::FlushedFiles;
 use crate::store::log::WriteAheadLog;
 use crate::store::log_number::LogNumber;
 use crate::store::own_paths::known_own_path;
@@ -16,6 +17,7 @@ pub(in crate::store) fn wipe_logs(core: &mut StoreCore) -> Result<(), StoreError
     core.check_usable()?;
     await_apply_tasks(core)?;
     core.checkpoint()?;
+    core.known_contents.forget_flushed();
     recover_dead_logs(core)?;
     let own_number = core.log.as_ref().map(|log| log.number);
     if let Some(log) = &mut core.log {
@@ -24,6 +26,8 @@ pub(in crate::store) fn wipe_logs(core: &mut StoreCore) -> Result<(), StoreError
         remove_stale_temp(&*core.disk, &log.number.temp_prefix())?;
         remove_stale_staged(&*core.disk, log.number)?;
         log.erase().map_err(StoreError::io("erase", &path))?;
+        let erased = FlushedFiles::erase(&*core.disk, log.number);
+        erased.map_err(StoreError::io("erase the list of", &path))?;
     }
     for number in LogNumber::list_logs(&*core.disk)? {
         if Some(number) == own_number {
@@ -40,6 +44,8 @@ pub(in crate::store) fn wipe_logs(core: &mut StoreCore) -> Result<(), StoreError
         let mut log = WriteAheadLog::take_over(&*core.disk, number, lock)?;
         remove_stale_staged(&*core.disk, number)?;
         log.erase().map_err(StoreError::io("erase", &number.file()))?;
+        let erased = FlushedFiles::erase(&*core.disk, number);
+        erased.map_err(StoreError::io("erase the list of", &number.file()))?;
         log.close()?;
     }
     Ok(())

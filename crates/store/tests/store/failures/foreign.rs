@@ -1,12 +1,15 @@
 //! Other programs change the files between our commits.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use everturn_json::finding::FindingCode;
 use everturn_store::disk::sim::SimDisk;
 use everturn_store::disk::{Disk, FileAccess, FilePermissions, Flush};
-use everturn_store::{CommitReceipt, Durability, FileStore, Options, Step, StoreError, Writer};
+use everturn_store::{
+    CommitReceipt, Durability, FileStore, Options, RecoveryProgress, RecoveryStage, Step,
+    StoreError, Writer,
+};
 
 use super::{LOST, survivals, text};
 use crate::support::{append, open, owner, path, quarantined, remove, rename, replace, small_log};
@@ -390,4 +393,37 @@ fn a_save_that_recovery_keeps_is_flushed_before_the_log_is_recycled() {
 /// Returns whether a save that recovery keeps is lost if it is not flushed.
 pub(crate) fn notices_kept(why: Flush) -> bool {
     kept_save(Some(why)).is_err()
+}
+
+#[test]
+fn a_recovery_tells_how_far_it_has_read_a_large_file() {
+    let disk = SimDisk::new();
+    let old = "{\"theirs\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n".repeat(60_000);
+    disk.put_file(&path("s/log"), old.as_bytes());
+    let store = FileStore::open(Arc::new(disk.process()), Options::new(owner())).unwrap();
+    let writer = store.lock_files(&[path("s")]).unwrap();
+    writer.commit(vec![append("s/log", "{\"ours\":1}\n")], Durability::Synced).unwrap();
+    let all = disk.contents().remove(&path("s/log")).unwrap();
+    disk.kill_all();
+    // Another program has removed the first line.
+    let rest = all.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    disk.put_file(&path("s/log"), &all[rest..]);
+    let told: Arc<Mutex<Vec<RecoveryStage>>> = Arc::default();
+    let progress = RecoveryProgress::new({
+        let told = Arc::clone(&told);
+        move |stage| told.lock().unwrap().push(stage)
+    });
+    let options = Options { progress, ..Options::new(owner()) };
+    drop(FileStore::open(Arc::new(disk.process()), options).unwrap());
+    let told = told.lock().unwrap();
+    assert_eq!(told[..2], [RecoveryStage::Begin, RecoveryStage::Name { done: 0, total: 1 }]);
+    let len = (all.len() - rest) as u64;
+    let pieces = told.iter().filter_map(|stage| match stage {
+        RecoveryStage::Bytes { done, total } => Some((*done, *total)),
+        _ => None,
+    });
+    let pieces: Vec<(u64, u64)> = pieces.collect();
+    assert!(pieces.len() > 3, "{pieces:?}");
+    assert!(pieces.iter().all(|(done, total)| *total == len && done <= total), "{pieces:?}");
+    assert_eq!(pieces[..2], [(0, len), (1 << 20, len)]);
 }
