@@ -184,10 +184,15 @@ impl OpenSession<'_> {
     fn append(&mut self, context: &Context, text: &str) -> Result<(String, AppendOutcome), Error> {
         let start = Instant::now();
         loop {
-            let wait = self.wait();
+            let (wait, lines) = (self.wait(), self.args.lines);
             let editor = self.editor(context)?;
             let id = editor.session_ref().id;
-            match editor.append(text, settings::now()) {
+            let now = settings::now();
+            let stored = match lines {
+                true => editor.append(text, now),
+                false => editor.append_last(text, now),
+            };
+            match stored {
                 Ok(written) => return Ok((id, written)),
                 Err(SessionError::Store(error))
                     if is_overtaken(&error) && start.elapsed() < wait =>

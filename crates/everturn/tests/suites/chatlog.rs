@@ -13,6 +13,7 @@ mod extras;
 mod facts;
 mod growth;
 mod journals;
+mod last_messages;
 mod lost;
 mod model;
 mod support;

@@ -15,6 +15,7 @@ mod damages;
 mod document;
 mod faults;
 mod indexes;
+mod last_turns;
 mod lifecycle;
 mod loader;
 mod metadata;

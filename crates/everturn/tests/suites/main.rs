@@ -7,6 +7,7 @@ mod common;
 mod convert;
 mod corruptions;
 mod failures;
+mod few_flushes;
 mod foreign;
 mod front;
 mod game;

@@ -66,6 +66,22 @@ impl RewritePlan {
         Ok(plan)
     }
 
+    /// The chat log with one more message.
+    pub(crate) fn append(
+        log: &ChatLog,
+        place: u64,
+        message: &JsonTree,
+        modified: &str,
+    ) -> Result<RewritePlan, ChatError> {
+        let mut plan = RewritePlan {
+            head: log.head.clone(),
+            last: log.last_place(),
+            inserts: BTreeMap::from([(place, message.clone())]),
+        };
+        plan.derive(log, Some(modified))?;
+        Ok(plan)
+    }
+
     /// Recomputes the values derived from the messages. Only new messages move the end of the session, and only
     /// forward; if messages are cut off, it ends with the last one that is left.
     pub(crate) fn derive(
@@ -294,7 +310,7 @@ impl<'a> ListRewriter<'a> {
         let changed = edits.keys().any(|place| *place <= count)
             || removes
             || self.plan.cuts(self.log)
-            || (self.list == ListKind::Messages && !self.plan.inserts.is_empty());
+            || (self.list == ListKind::Messages && self.plan.inserts.range(..=count).count() > 0);
         lines && !changed
     }
 

@@ -162,6 +162,48 @@ impl ChatWriter {
     ///
     /// A narrator's tags that change tools are applied and removed from the text; invalid ones stay, and are reported.
     pub fn append(&mut self, given: &JsonTree, now: Timestamp) -> Result<ChangeOutcome, ChatError> {
+        self.append_by(given, now, |chat, ops, at| chat.write(ops, Vec::new(), at))
+    }
+
+    /// As [`ChatWriter::append`], for the last change before the chat log is closed: a small document gets the message
+    /// directly, without a journal.
+    pub fn append_last(
+        &mut self,
+        given: &JsonTree,
+        now: Timestamp,
+    ) -> Result<ChangeOutcome, ChatError> {
+        self.append_by(given, now, |chat, ops, at| match ops.as_slice() {
+            [JournalOp::Message { place, value }] if chat.is_small_and_folded()? => {
+                let plan = RewritePlan::append(&chat.log, *place, value, at)?;
+                let built = build(&chat.log, &plan, &chat.log.files, &*chat.writer, chat.batch)?;
+                match put_in_place(&chat.log, built, Vec::new(), &*chat.writer) {
+                    // The message is stored, whether or not the chat log can be read again.
+                    Ok(()) => chat.stuck |= chat.reopen().is_err(),
+                    // Nothing has changed. The journal needs less space.
+                    Err(_) => chat.write(ops, Vec::new(), at)?,
+                }
+                Ok(())
+            }
+            _ => chat.write(ops, Vec::new(), at),
+        })
+    }
+
+    /// Whether the document is small and the journal has nothing.
+    fn is_small_and_folded(&self) -> Result<bool, ChatError> {
+        let log = &self.log;
+        let is_folded = log.overlay.is_empty() && log.overlay.bytes == 0 && log.lost.is_none();
+        Ok(is_folded
+            && !self.stuck
+            && log.content.len() <= SOON_WRITTEN.min(self.batch)
+            && log.store.stat(&log.files.journal)?.is_none())
+    }
+
+    fn append_by(
+        &mut self,
+        given: &JsonTree,
+        now: Timestamp,
+        store: impl FnOnce(&mut ChatWriter, Vec<JournalOp>, &str) -> Result<(), ChatError>,
+    ) -> Result<ChangeOutcome, ChatError> {
         let at = now.to_string();
         let id = match given.string_at(&["id"]) {
             Some(id) if self.log.find(&id)?.is_some() => {
@@ -182,7 +224,7 @@ impl ChatWriter {
         let mut ops = vec![JournalOp::Message { place, value: told.message }];
         let snapshots = snapshot_values(&told.snapshots);
         ops.extend(told.snapshots);
-        self.write(ops, Vec::new(), &at)?;
+        store(self, ops, &at)?;
         let number = self.log.number_of(place);
         let deferred_error = self.fold_if_due();
         let (fired, findings) = (told.fired, told.findings);

@@ -1,6 +1,7 @@
 //! The writer of a session: [`GameWriter`] appends turns and keeps derived data up to date.
 
 mod create;
+mod held;
 pub(super) mod indexing;
 mod lost_turn;
 pub(super) mod maintenance;
@@ -29,6 +30,7 @@ use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_store::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::JsonTree;
+use held::HeldCommits;
 
 pub(crate) use maintenance::SNAPSHOT_TURNS;
 pub(crate) use turns::LONGEST_PAUSE;
@@ -78,6 +80,12 @@ pub struct GameWriter {
     findings: Vec<Finding>,
     /// Whether something was stored since the session was opened.
     has_stored: Cell<bool>,
+    /// The commits that are held back, while the last turn before the session is closed is stored.
+    held: Option<HeldCommits>,
+    /// Whether everything that closing the session writes was written after the last turn.
+    is_complete: Cell<bool>,
+    /// Whether the last turn could not be stored although this writer counts it.
+    is_lost: bool,
 }
 
 /// The last file of a log.
@@ -185,6 +193,9 @@ impl GameWriter {
             indexes: None,
             findings: moment.findings,
             has_stored: Cell::new(false),
+            held: None,
+            is_complete: Cell::new(false),
+            is_lost: false,
         };
         if is_torn {
             game.restore_lost_line()?;
@@ -311,6 +322,9 @@ impl GameWriter {
         // Derived data of an earlier writer are completed without a change of the session's time.
         let modified = self.meta.tree.string_at(&["lastModified"]);
         let modified = modified.and_then(|time| time.parse().ok()).unwrap_or(now);
+        if self.is_complete.get() || self.is_lost {
+            return self.release();
+        }
         self.write_all(if self.has_stored.get() { now } else { modified })?;
         Ok(self.writer.release()?)
     }
@@ -322,8 +336,12 @@ impl GameWriter {
     }
 
     pub(super) fn commit(&self, steps: Vec<Step>) -> Result<CommitReceipt, StoreError> {
-        let receipt = self.writer.commit(steps, Durability::Synced)?;
+        let receipt = match &self.held {
+            Some(held) => held.hold(&*self.session.store, steps)?,
+            None => self.writer.commit(steps, Durability::Synced)?,
+        };
         self.has_stored.set(true);
+        self.is_complete.set(false);
         Ok(receipt)
     }
 }

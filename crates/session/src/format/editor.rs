@@ -26,6 +26,12 @@ pub trait SessionEditor: Send {
     /// Appends a turn or message, given as one JSON object, atomically.
     fn append(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError>;
 
+    /// As [`SessionEditor::append`], for the last turn before the session is closed: one commit has the turn and what
+    /// closing would write, if the format can do that.
+    fn append_last(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        self.append(text, now)
+    }
+
     /// Undoes turns, if the format allows it.
     fn as_undo(&mut self) -> Option<&mut dyn UndoEditor>;
 

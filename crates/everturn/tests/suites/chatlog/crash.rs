@@ -67,6 +67,12 @@ const OPS: &[Op] = &[
     |store| write(store, |log| log.note_export(&exported(), at(10))),
     |store| write(store, |log| say(log, "Three.")),
     |store| ChatWriter::create(store, &NewChat::new("other"), at(11))?.close(),
+    |store| {
+        let mut log = ChatWriter::open(store, &path("chats/other.json"))?;
+        let given = tree(r#"{"type": "narrator", "text": "Four."}"#);
+        log.append_last(&given, at(12))?;
+        log.close()
+    },
     |store| open(store)?.close(),
 ];
 

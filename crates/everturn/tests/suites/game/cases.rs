@@ -212,6 +212,20 @@ pub(crate) fn turns() -> Vec<Case> {
         },
         lost_turn(),
         Case {
+            name: "last turn",
+            prepare: |store| drop(played(store, NAME, 8)),
+            operate: |store, acknowledged| {
+                let mut game = open(store)?;
+                game.append_last(&turn(9), at(9))?;
+                acknowledged.set(1);
+                game.close(at(9))
+            },
+            // The turn, with the states, the metadata and the indexes.
+            states: 2,
+            several: false,
+            turn: None,
+        },
+        Case {
             name: "snapshot",
             prepare: |store| drop(played(store, NAME, 8)),
             operate: |store, _| {

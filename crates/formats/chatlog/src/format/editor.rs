@@ -40,6 +40,11 @@ impl ChatEditor {
     }
 }
 
+fn message(text: &str) -> Result<JsonTree, SessionError> {
+    JsonTree::parse(text)
+        .map_err(|bad| SessionError::request(format!("the message is not JSON: {bad}")))
+}
+
 impl SessionEditor for ChatEditor {
     fn format_name(&self) -> &'static str {
         NAME
@@ -58,9 +63,12 @@ impl SessionEditor for ChatEditor {
     }
 
     fn append(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
-        let tree = JsonTree::parse(text)
-            .map_err(|bad| SessionError::request(format!("the message is not JSON: {bad}")))?;
-        let changed = self.writer.append(&tree, now)?;
+        let changed = self.writer.append(&message(text)?, now)?;
+        Ok(self.written(changed))
+    }
+
+    fn append_last(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        let changed = self.writer.append_last(&message(text)?, now)?;
         Ok(self.written(changed))
     }
 

@@ -50,6 +50,10 @@ impl SessionEditor for GameEditor {
         Ok(written(self.writer.append(&TurnInput::parse(text)?, now)?, None))
     }
 
+    fn append_last(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        Ok(written(self.writer.append_last(&TurnInput::parse(text)?, now)?, None))
+    }
+
     fn as_undo(&mut self) -> Option<&mut dyn UndoEditor> {
         Some(self)
     }

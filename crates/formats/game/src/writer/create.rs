@@ -50,6 +50,9 @@ impl GameWriter {
             indexes: Some(Indexes::new(new.id.as_str())),
             findings: Vec::new(),
             has_stored: Cell::new(false),
+            held: None,
+            is_complete: Cell::new(false),
+            is_lost: false,
         };
         game.take_snapshot(&SnapshotReason::Initial, true, now)?;
         Ok(game)

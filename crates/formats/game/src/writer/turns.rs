@@ -116,6 +116,10 @@ impl GameWriter {
                 let firsts = (before.1.first, before.2.first);
                 let scene = self.meta.text(&["current", "sceneId"]);
                 self.index_turn(turn, offset, firsts, &happened, &changes, scene.as_deref());
+                if rotated || self.indexes.is_none() {
+                    // What follows reads the files of the turn.
+                    appended.findings.extend(self.commit_held()?.findings);
+                }
                 let scene_ended = changes.iter().any(ends_scene);
                 match self.write_due(&happened, scene_ended, rotated, now) {
                     Ok(snapshot) => appended.snapshot = snapshot,
@@ -138,6 +142,10 @@ impl GameWriter {
         input: &TurnInput,
         now: Timestamp,
     ) -> Result<TurnDraft, GameError> {
+        if self.is_lost {
+            let what = "the last turn was not stored; the session must be opened again";
+            return Err(GameError::input(what));
+        }
         let turn = self.session.turn + 1;
         let mut given = input.groups.iter().filter_map(|group| group.turn).chain(input.turn);
         if let Some(given) = given.find(|given| *given != turn) {
