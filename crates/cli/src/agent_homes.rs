@@ -2,6 +2,8 @@
 //!
 //! A home is described by its [`ProgramDirs`]. Another one is a variant of [`AgentKind`].
 
+pub(crate) mod trust;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,6 +163,9 @@ impl AgentHome {
         ] {
             if let Some(bytes) = read(file)? {
                 config.add_file(layer, &file.to_string_lossy(), &bytes)?;
+                if layer == ConfigLayer::Project {
+                    trust::ignore_untrusted(self, &mut config, &bytes)?;
+                }
             }
         }
         for (name, key, value) in settings::variables(schema.environment) {

@@ -60,6 +60,7 @@ mod state;
 mod stats;
 mod tool;
 mod trash;
+mod trust;
 mod unarchive;
 mod undo;
 mod unpin;
@@ -172,6 +173,7 @@ registry! {
     }
     "Setup" {
         Config => config,
+        Trust => trust,
         Credentials => credentials,
         Completions => completions,
         Man => man,

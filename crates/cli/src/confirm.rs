@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::printable::Printable;
 
 /// Returns whether the user confirmed, by `--yes` or at the terminal. Without a terminal there is no prompt.
 pub(crate) fn confirm(yes: bool, question: &str, otherwise: &str) -> Result<bool, Error> {
@@ -18,7 +19,8 @@ pub(crate) fn confirm(yes: bool, question: &str, otherwise: &str) -> Result<bool
     let failed =
         |cause: io::Error| Error::new(Exit::Request, "cannot read the answer").caused_by(cause);
     let mut stderr = io::stderr().lock();
-    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).map_err(failed)?;
+    let question = Printable::new(question);
+    write!(stderr, "{} [y/N] ", question.as_str()).and_then(|()| stderr.flush()).map_err(failed)?;
     drop(stderr);
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(failed)?;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use clap::builder::Styles;
 
 use crate::exit::Exit;
-use crate::output::drives_screen;
+use crate::printable::Printable;
 
 /// Why a command stopped early.
 #[derive(Debug)]
@@ -90,15 +90,8 @@ impl fmt::Display for Error {
 
 /// Escapes control characters: a message may quote a file, which must neither break the line nor control the terminal.
 fn one_line(text: &impl ToString) -> String {
-    let mut line = String::new();
-    for character in text.to_string().chars() {
-        if drives_screen(character) {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
-    }
-    line
+    let text = text.to_string().replace('\n', "\\n").replace('\t', "\\t");
+    Printable::new(&text).as_str().to_owned()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use everturn::tree::{JsonTree, ValueKind};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::printable::Printable;
 
 fn unreadable(cause: io::Error) -> Error {
     Error::new(Exit::Request, "cannot read the input").caused_by(cause)
@@ -93,7 +94,8 @@ impl Drop for EchoGuard {
 }
 
 fn ask_secret(name: &str) -> io::Result<String> {
-    write!(anstream::stderr(), "secret for {name} (not shown): ")?;
+    let name = Printable::new(name);
+    write!(anstream::stderr(), "secret for {} (not shown): ", name.as_str())?;
     let _silent = EchoGuard::begin()?;
     let mut typed = String::new();
     loop {

@@ -33,6 +33,7 @@ mod overview;
 mod panics;
 mod picture_files;
 mod play;
+mod printable;
 mod progress;
 mod recovered;
 mod replay;

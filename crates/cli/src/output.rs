@@ -8,6 +8,7 @@ use clap::ColorChoice;
 
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::printable::{EscapedSink, EscapedText, Printable};
 
 /// Whether messages on stderr are suppressed.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -43,45 +44,44 @@ impl Output {
         self.stdout.get_or_insert_with(|| BufWriter::new(io::stdout().lock()))
     }
 
-    /// Prints bytes unchanged.
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), EarlyExit> {
+    /// Prints bytes that the program made itself, such as a manual page, or a screen whose text is escaped already.
+    pub(crate) fn write_own(&mut self, bytes: &[u8]) -> Result<(), EarlyExit> {
         self.locked().write_all(bytes).map_err(stdout_failed)
     }
 
-    /// Prints formatted text; called by `write!` and `writeln!`.
-    pub(crate) fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), EarlyExit> {
-        self.locked().write_fmt(text).map_err(stdout_failed)
+    /// Prints escaped text.
+    pub(crate) fn write_printable(&mut self, text: &Printable) -> Result<(), EarlyExit> {
+        self.locked().write_all(text.as_str().as_bytes()).map_err(stdout_failed)
     }
 
-    /// Prints a status message to stderr; scripts use the data and the exit code.
+    /// Prints formatted text, escaped; called by `write!` and `writeln!`.
+    pub(crate) fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), EarlyExit> {
+        EscapedText::write(self.locked(), text).map_err(stdout_failed)
+    }
+
+    /// Stdout for text that another part of the program writes; it is escaped.
+    pub(crate) fn text_sink(&mut self) -> EscapedSink<'_> {
+        EscapedSink::new(self.locked())
+    }
+
+    /// Stdout for a document that is not text, such as a PDF.
+    pub(crate) fn binary_sink(&mut self) -> &mut dyn Write {
+        self.locked()
+    }
+
+    /// Prints a status message to stderr, escaped; scripts use the data and the exit code.
     pub(crate) fn status(text: &str) {
         if SILENT.load(Ordering::Relaxed) {
             return;
         }
         // A failure to print a message is not worth an error.
-        writeln!(anstream::stderr(), "{text}").ok();
+        writeln!(anstream::stderr(), "{}", Printable::new(text).as_str()).ok();
     }
 
     /// Flushes all output so far.
     pub(crate) fn flush(&mut self) -> Result<(), EarlyExit> {
         self.locked().flush().map_err(stdout_failed)
     }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.locked().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.locked().flush()
-    }
-}
-
-/// Returns whether a character affects the screen other than by being shown: control characters control the terminal,
-/// and bidirectional controls reorder the text around them.
-pub(crate) fn drives_screen(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Formats a count with its singular or plural noun.
@@ -91,15 +91,7 @@ pub(crate) fn count_noun(count: u64, one: &str, many: &str) -> String {
 
 /// Escapes untrusted text, so that it cannot affect the screen.
 pub(crate) fn escape_controls(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if drives_screen(character) && !matches!(character, '\n' | '\t') {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    Printable::new(text).as_str().to_owned()
 }
 
 /// Converts a failed write to stdout: a closed pipe is not an error.
@@ -135,16 +127,5 @@ mod tests {
     fn one_thing_is_not_called_as_many() {
         let entries = |count| count_noun(count, "entry", "entries");
         assert_eq!([0, 1, 2].map(entries), ["0 entries", "1 entry", "2 entries"]);
-    }
-
-    #[test]
-    fn what_others_wrote_does_nothing_to_the_screen() {
-        let check = |text: &str, expect: &str| assert_eq!(escape_controls(text), expect);
-        check("Grüße, 你好,\n\tשלום", "Grüße, 你好,\n\tשלום");
-        check("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}");
-        check("user\u{202e}nimda", "user\\u{202e}nimda");
-        check("\u{2066}isolated\u{2069}", "\\u{2066}isolated\\u{2069}");
-        // A mark that only sets the direction of its neighbours is part of many texts.
-        check("שלום\u{200f}!", "שלום\u{200f}!");
     }
 }

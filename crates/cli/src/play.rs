@@ -139,7 +139,7 @@ pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, 
 }
 
 fn show(page: &PlayPage, console: &Console, context: &mut Context) -> Result<(), EarlyExit> {
-    context.out.write_all(page.render(console.screen()).as_bytes())?;
+    context.out.write_own(page.render(console.screen()).as_bytes())?;
     // The player sees the result before anything else happens.
     context.out.flush()
 }
@@ -197,7 +197,7 @@ fn converse(
                 leaving = false;
                 console.remember(&line);
                 if console.is_terminal() {
-                    context.out.write_all(b"\n")?;
+                    context.out.write_own(b"\n")?;
                     context.out.flush()?;
                 } else if !context.json {
                     echo(game, Some(&line), console, context)?;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use everturn::store::RecoveryProgress;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::escape_controls;
+
 /// How often the line is redrawn without progress.
 const TICK: Duration = Duration::from_millis(120);
 
@@ -107,7 +109,7 @@ impl Progress {
     pub(crate) fn step(&self, name: &str) {
         if self.is_shown() {
             self.bar.inc(1);
-            self.bar.set_message(name.to_owned());
+            self.bar.set_message(escape_controls(name).replace('\n', " "));
         }
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn play(
     loop {
         let size = terminal.size().map_err(failed)?;
         let lines = screen(&mut player, &page, &found.place.id, size);
-        context.out.write_all(terminal.picture(&lines).as_bytes())?;
+        context.out.write_own(terminal.picture(&lines).as_bytes())?;
         context.out.flush()?;
         let before = player.turn();
         match terminal.wait(player.patience()).map_err(failed)? {

@@ -1,5 +1,6 @@
 //! Finds secrets in files and archives, in bounded memory. A [`SecretSink`] receives each [`SecretFinding`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use everturn_archive::{ArchiveLimits, StoreFileReader, Unpacker};
@@ -22,6 +23,8 @@ pub struct SecretFinding {
     pub file: FilePath,
     /// The file in the archive, if the file is an archive.
     pub inside: Option<FilePath>,
+    /// Whether it is in the path of the file instead of its content.
+    pub in_name: bool,
     /// The line, counted from 1, if the file is text.
     pub line: Option<u64>,
     /// The offset of its first byte.
@@ -89,8 +92,15 @@ pub fn scan_files(
     listener: &mut dyn SecretSink,
 ) -> ScanStats {
     let mut sweeper = FileScanner { store, rules, listener, swept: ScanStats::default() };
+    let mut named: BTreeSet<FilePath> = BTreeSet::new();
     for file in files.iter().filter(|file| !is_vault(file)) {
         sweeper.listener.file(file);
+        // A directory is reported once.
+        for path in file.ancestors().chain([file.clone()]) {
+            if named.insert(path.clone()) {
+                sweeper.scan_name(&path);
+            }
+        }
         sweeper.swept.files += 1;
         if let Err(message) = sweeper.scan_file(file) {
             sweeper.swept.unreadable += 1;
@@ -109,6 +119,25 @@ struct FileScanner<'a> {
 }
 
 impl FileScanner<'_> {
+    /// Scans the name of a file or directory.
+    fn scan_name(&mut self, path: &FilePath) {
+        let Some(name) = path.name() else { return };
+        for hit in self.rules.find(name.as_str()) {
+            let secret = name.as_str().as_bytes().get(hit.range.clone()).unwrap_or_default();
+            self.swept.secrets += 1;
+            self.listener.secret(SecretFinding {
+                file: path.clone(),
+                inside: None,
+                in_name: true,
+                line: None,
+                offset: hit.range.start as u64,
+                family: hit.family,
+                certainty: hit.certainty,
+                placeholder: self.rules.placeholder(hit.family, secret),
+            });
+        }
+    }
+
     fn scan_file(&mut self, file: &FilePath) -> Result<(), String> {
         let Some(top) = archive_top(file) else {
             return self
@@ -169,6 +198,7 @@ impl FileScanner<'_> {
             self.listener.secret(SecretFinding {
                 file: place.file.clone(),
                 inside: place.inside.clone(),
+                in_name: false,
                 line: place.is_text.then_some(place.line),
                 offset: place.start + hit.range.start as u64,
                 family: hit.family,

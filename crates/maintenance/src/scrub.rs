@@ -6,7 +6,10 @@
 //! checksums of snapshots. An audit record describes the operation, without the secrets.
 
 mod contents;
+mod leftovers;
+mod other_files;
 mod protected;
+mod purge;
 
 use std::sync::Arc;
 
@@ -14,6 +17,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use thiserror::Error;
 
+use crate::scan_files::archive_top;
 use crate::seal;
 use everturn_json::names::{FilePath, NameError, SessionId};
 use everturn_secrets::scan::{FamilyCounts, SecretRules};
@@ -24,9 +28,15 @@ use everturn_session::repair::{
     revert_operation,
 };
 use everturn_session::session_files::{SessionFiles, files_below};
-use everturn_store::{AppendAt, Durability, Step, Store, StoreError, audit_dir};
+use everturn_store::{AppendAt, Step, Store, StoreError, audit_dir, trash_dir};
 
 use contents::{ScrubChanges, mask_files};
+
+pub use leftovers::{LeftoverScan, LeftoverSecrets, ScrubScope, scan_leftovers};
+pub use other_files::{
+    list_other_originals, plan_other_files, revert_other_files, scrub_other_files,
+};
+pub use purge::{PurgeTarget, purge_originals, remove_originals};
 
 /// The name of the operation in the trash.
 const DONE: &str = "scrub";
@@ -69,6 +79,8 @@ pub struct ScrubReport {
     pub derived: Vec<FilePath>,
     /// Files with secrets that stay, because they are signed or replacing them would break the JSON.
     pub left: Vec<(FilePath, usize)>,
+    /// The files that could not be read or changed, with the reason. They do not stop the others.
+    pub failed: Vec<(FilePath, String)>,
     /// The directory of the originals, once it is done.
     pub originals: Option<FilePath>,
     /// The heads of the seal before and after, if the session has an intact one.
@@ -87,6 +99,11 @@ fn is_originals(place: &FilePath) -> bool {
         let name = name.as_str().trim_end_matches(|c: char| c.is_ascii_digit());
         name.trim_end_matches('-').ends_with("-scrub")
     })
+}
+
+/// Whether a file is in a directory with originals of a scrub.
+fn is_in_originals(file: &FilePath) -> bool {
+    file.ancestors().any(|dir| dir.parent().as_ref() == Some(&trash_dir()) && is_originals(&dir))
 }
 
 /// A session with all its files.
@@ -134,7 +151,8 @@ impl<'a> ScrubTarget<'a> {
         Ok(scopes)
     }
 
-    /// The directories that have the structure of the session: its own, and its copies in the trash.
+    /// The directories that have the structure of the session: its own, and its copies in the trash. What an archive
+    /// contains is updated when it is packed again.
     fn roots(&self) -> Result<Vec<FilePath>, StoreError> {
         let mut roots = vec![self.place.path.clone()];
         for copy in &self.copies {
@@ -145,6 +163,7 @@ impl<'a> ScrubTarget<'a> {
                 }
             }
         }
+        roots.retain(|root| archive_top(root).is_none());
         Ok(roots)
     }
 
@@ -156,7 +175,7 @@ impl<'a> ScrubTarget<'a> {
         files.extend(self.quarantined.iter().cloned());
         files.sort();
         files.dedup();
-        let mut work = mask_files(self.store, self.layout, &files, rules)?;
+        let mut work = mask_files(self.store, Some(self.layout), &files, rules);
         let found: Vec<FilePath> = work.changes.keys().cloned().collect();
         if let Some(derived) = self.layout.capabilities().derived {
             for root in self.roots()? {
@@ -176,8 +195,8 @@ pub fn plan_scrub(
     rules: &SecretRules,
 ) -> Result<ScrubReport, ScrubError> {
     let (work, followed) = ScrubTarget::find(store, layout, place)?.mask_files(rules)?;
-    let ScrubChanges { changed, left, .. } = work;
-    Ok(ScrubReport { changed, derived: followed, left, originals: None, seals: None })
+    let ScrubChanges { changed, left, failed, .. } = work;
+    Ok(ScrubReport { changed, derived: followed, left, failed, ..ScrubReport::default() })
 }
 
 /// Removes the secrets from a session. The originals are kept; [`revert`] restores them.
@@ -194,15 +213,20 @@ pub fn scrub_session(
     let trash = allocate_originals_for(store, &id, DONE, now)?;
     let writer = store.lock(&[target.scopes()?, vec![trash.clone()]].concat())?;
     let (work, followed) = target.mask_files(rules)?;
-    let ScrubChanges { changes, changed, left } = work;
-    let mut done = ScrubReport { changed, derived: followed, left, originals: None, seals: None };
+    let ScrubChanges { changes, changed, left, failed } = work;
+    let mut done =
+        ScrubReport { changed, derived: followed, left, failed, ..ScrubReport::default() };
     if changes.is_empty() {
         writer.release()?;
         // A crash may have occurred between writing the files and the index.
         refresh_index(store, layout, place)?;
         return Ok(done);
     }
-    let renewal = seal::renew_seal(store, layout, place, &changes, now)?;
+    let renewal = match seal::renew_seal(store, layout, place, &changes, now) {
+        // The records of a session in the trash cannot be compared with its seal.
+        Err(_) if is_trashed(store, place) => None,
+        renewal => renewal?,
+    };
     done.seals = renewal.as_ref().map(|it| (it.before.clone(), it.after.clone()));
     done.originals = Some(trash.clone());
     let action = |changed: &ScrubbedFile| {
@@ -211,7 +235,7 @@ pub fn scrub_session(
     };
     let actions: Vec<RepairAction> = done.changed.iter().map(action).collect();
     let mut keeper = OriginalsBackup::new(store, &*writer, &trash, &id, &actions, now);
-    let lines = audit_line(layout, place, &done, now);
+    let lines = audit_line(Some((layout, place)), &done, now);
     keeper.add_step(Step::Append { file: audit_file(), at: AppendAt::End, lines });
     if let Some(renewal) = renewal {
         keeper.write(&renewal.file, renewal.bytes)?;
@@ -234,16 +258,22 @@ fn refresh_index(
     layout: &dyn SessionFormat,
     place: &SessionRef,
 ) -> Result<(), SessionError> {
-    match layout.capabilities().index {
-        Some(index) => index.refresh_index(store, place),
+    match layout.capabilities().index.map(|index| index.refresh_index(store, place)) {
+        // A session in the trash has no row.
+        Some(Err(_)) if is_trashed(store, place) => Ok(()),
+        Some(refreshed) => refreshed,
         None => Ok(()),
     }
 }
 
-/// The audit record, without the secrets.
+/// Whether a session is only in the trash.
+fn is_trashed(store: &Arc<dyn Store>, place: &SessionRef) -> bool {
+    store.stat(&place.path).is_ok_and(|stat| stat.is_none())
+}
+
+/// The audit record, without the secrets; of a session, or of the files that belong to none.
 fn audit_line(
-    layout: &dyn SessionFormat,
-    place: &SessionRef,
+    session: Option<(&dyn SessionFormat, &SessionRef)>,
     done: &ScrubReport,
     now: Timestamp,
 ) -> Vec<u8> {
@@ -262,8 +292,9 @@ fn audit_line(
     let left: usize = done.left.iter().map(|(_, count)| count).sum();
     let seal = done.seals.as_ref().map(|(before, after)| json!({"before": before, "after": after}));
     let line = json!({
-        "time": now.to_string(), "layout": layout.name(), "session": place.id,
-        "path": place.path.as_str(), "kept": done.originals.as_ref().map(FilePath::as_str),
+        "time": now.to_string(), "layout": session.map(|(layout, _)| layout.name()),
+        "session": session.map(|(_, place)| &place.id),
+        "path": session.map_or("", |(_, place)| place.path.as_str()), "kept": done.originals.as_ref().map(FilePath::as_str),
         "files": files, "left": left, "seal": seal,
     });
     format!("{line}\n").into_bytes()
@@ -295,43 +326,21 @@ pub fn list_originals(
     target.originals.into_iter().map(size).collect()
 }
 
-/// Originals of a session's scrubs to be purged, with their sizes, as [`list_originals`] returned them.
-pub struct PurgeTarget<'a> {
-    /// The format of the session.
-    pub layout: &'a dyn SessionFormat,
-    /// The session.
-    pub place: &'a SessionRef,
-    /// The originals.
-    pub originals: Vec<(FilePath, u64)>,
-}
-
-/// Permanently removes originals, and their traces in the store and the indexes.
-pub fn purge_originals(
+/// The sessions of a format in the trash, unless a session with the same ID exists. They are scrubbed like the others.
+pub fn trashed_sessions(
     store: &Arc<dyn Store>,
-    condemned: &[PurgeTarget<'_>],
-) -> Result<(), ScrubError> {
-    for PurgeTarget { layout, place, originals } in condemned {
-        layout.require_writable(place)?;
-        let places: Vec<FilePath> = originals.iter().map(|(place, _)| place.clone()).collect();
-        if !places.is_empty() {
-            let writer = store.lock(&places)?;
-            let steps = places.into_iter().map(|path| Step::Remove { path }).collect();
-            writer.commit(steps, Durability::Synced)?;
-            writer.release()?;
+    layout: &dyn SessionFormat,
+    present: &[SessionRef],
+) -> Result<Vec<SessionRef>, SessionError> {
+    let Some(lifecycle) = layout.capabilities().lifecycle else { return Ok(Vec::new()) };
+    let mut found: Vec<SessionRef> = Vec::new();
+    for trashed in lifecycle.list_trash(store)? {
+        let is_known = |place: &SessionRef| place.id == trashed.id;
+        if !present.iter().chain(&found).any(is_known) {
+            found.push(SessionRef { id: trashed.id, path: trashed.path });
         }
     }
-    let mut told: Vec<&str> = Vec::new();
-    for PurgeTarget { layout, place, .. } in condemned {
-        refresh_index(store, *layout, place)?;
-    }
-    for PurgeTarget { layout, .. } in condemned {
-        let index = layout.capabilities().index;
-        if let Some(index) = index.filter(|_| !told.contains(&layout.name())) {
-            told.push(layout.name());
-            index.vacuum_index(store)?;
-        }
-    }
-    Ok(store.wipe_logs()?)
+    Ok(found)
 }
 
 /// A session and its branches, directly or indirectly forked from it.

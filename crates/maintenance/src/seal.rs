@@ -113,6 +113,26 @@ pub fn verify_session(
     }))
 }
 
+/// Looks for an earlier head in the chain of a session: the number of records that it sealed, if the present records
+/// still have this head. `None` if the chain never had it, or a scrub has changed the records since.
+pub fn find_earlier_head(
+    store: &Arc<dyn Store>,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+    head: &str,
+) -> Result<Option<u64>, SessionError> {
+    let Some(sealed) = file::read_seals(store, &seal_file(layout, place)?)? else {
+        return Ok(None);
+    };
+    let Some((_, entries, changes)) = sealed.heads.iter().find(|(known, ..)| known == head) else {
+        return Ok(None);
+    };
+    let records = read_records(store, layout, place)?.first(*entries, *changes);
+    // What the file says is not enough: the records must have this head.
+    let is_right = SealChains::default().extended(&records).head() == head;
+    Ok(is_right.then_some(entries + changes))
+}
+
 /// A seal that is renewed because the session is about to be changed on purpose.
 pub(crate) struct SealRenewal {
     /// The file of the seals, and its new content.

@@ -104,6 +104,75 @@ fn is_trash_copy(name: &str, id: &str) -> bool {
         })
 }
 
+/// The files below a path, and everything there that is not a readable file.
+#[derive(Debug, Clone, Default)]
+pub struct FileTree {
+    /// The files, sorted.
+    pub files: Vec<FilePath>,
+    /// Paths that are not among the files, with the reason. Links into the root are neither.
+    pub skipped: Vec<(String, String)>,
+}
+
+/// Lists the files at and below a path. Unlike [`files_below`], a directory that cannot be listed does not hide the
+/// others, and nothing is passed over without a word.
+#[must_use]
+pub fn walk_files(store: &Arc<dyn Store>, path: &FilePath) -> FileTree {
+    let mut tree = FileTree::default();
+    let mut waiting = match store.stat(path) {
+        Ok(Some(stat)) if stat.kind == FileKind::File => {
+            tree.files.push(path.clone());
+            return tree;
+        }
+        Ok(Some(stat)) if stat.kind == FileKind::Dir => vec![path.clone()],
+        Ok(_) | Err(StoreError::Missing { .. }) => return tree,
+        Err(error) => {
+            tree.skipped.push((path.to_string(), describe(&error)));
+            return tree;
+        }
+    };
+    while let Some(dir) = waiting.pop() {
+        let listing = match store.list(&dir) {
+            Ok(listing) => listing,
+            Err(StoreError::Missing { .. }) => continue,
+            Err(error) => {
+                tree.skipped.push((dir.to_string(), describe(&error)));
+                continue;
+            }
+        };
+        let shown = |name: &str| match dir.is_root() {
+            true => name.to_owned(),
+            false => format!("{dir}/{name}"),
+        };
+        tree.skipped
+            .extend(listing.refused.iter().map(|(name, reason)| (shown(name), reason.to_string())));
+        for entry in listing.entries {
+            let place = dir.join(&entry.name);
+            match entry.kind {
+                FileKind::LinkOutside => {
+                    tree.skipped.push((place.to_string(), "is a link out of the root".to_owned()));
+                }
+                FileKind::Other => {
+                    let what = if entry.linked { "is a broken link" } else { "is not a file" };
+                    tree.skipped.push((place.to_string(), what.to_owned()));
+                }
+                FileKind::Dir if !entry.linked => waiting.push(place),
+                FileKind::File if !entry.linked => tree.files.push(place),
+                FileKind::Dir | FileKind::File => {}
+            }
+        }
+    }
+    tree.files.sort();
+    tree.skipped.sort();
+    tree
+}
+
+fn describe(error: &StoreError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 /// The files at and below a path, sorted; empty if it does not exist. Links are not followed.
 pub fn files_below(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, StoreError> {
     let stat = match store.stat(path) {

@@ -262,6 +262,20 @@ impl Config {
         self.layers.sort_by_key(|origin| std::cmp::Reverse(origin.layer));
     }
 
+    /// Removes settings from a layer; returns those that it had.
+    pub fn remove_keys(&mut self, layer: ConfigLayer, keys: &[&str]) -> Vec<String> {
+        let mut removed = Vec::new();
+        for origin in self.layers.iter_mut().filter(|origin| origin.layer == layer) {
+            let Some(settings) = origin.value.as_object_mut() else { continue };
+            for key in keys {
+                if settings.remove(*key).is_some() {
+                    removed.push((*key).to_owned());
+                }
+            }
+        }
+        removed
+    }
+
     /// All problems of a file.
     #[must_use]
     pub fn find_problems(schema: &'static ConfigSchema, bytes: &[u8]) -> Vec<String> {

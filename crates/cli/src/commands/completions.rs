@@ -22,6 +22,6 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    context.out.write_all(&completion::script(&args.shell.to_string())?)?;
+    context.out.write_own(&completion::script(&args.shell.to_string())?)?;
     Ok(Exit::Success)
 }

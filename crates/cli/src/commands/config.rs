@@ -10,7 +10,7 @@ use everturn::vault::mask_setting;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::agent_homes::{self, AgentHome, AgentKind};
+use crate::agent_homes::{self, AgentHome, AgentKind, trust};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -332,7 +332,7 @@ fn set(
     let (before, place) = (agent_homes::read(file)?, file.to_string_lossy().into_owned());
     let bytes =
         config::set_value(home.agent.schema(), &place, before.as_deref(), key, &value(text))?;
-    home.write(file, before.as_deref(), bytes)?;
+    trust::write_settings(home, file, before.as_deref(), bytes)?;
     Ok((layer, place))
 }
 
@@ -364,7 +364,7 @@ fn unset_one(
         let place = file.to_string_lossy().into_owned();
         let Some(before) = agent_homes::read(file)? else { continue };
         if let Some(bytes) = config::remove_value(home.agent.schema(), &place, &before, key)? {
-            home.write(file, Some(&before), bytes)?;
+            trust::write_settings(home, file, Some(&before), bytes)?;
             return Ok((layer, place));
         }
     }

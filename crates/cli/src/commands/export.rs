@@ -344,6 +344,20 @@ fn check_target(args: &Args, format: ExportFormat, is_json: bool) -> Result<(), 
     Ok(())
 }
 
+/// Writes an export to stdout. Text is escaped: a terminal may be behind it.
+fn to_stdout(
+    export: &Export<'_>,
+    format: ExportFormat,
+    context: &mut Context,
+) -> Result<ExportReport, ExportError> {
+    match format {
+        ExportFormat::Pdf | ExportFormat::Epub => {
+            exports::write(export, format, context.out.binary_sink())
+        }
+        _ => exports::write(export, format, &mut context.out.text_sink()),
+    }
+}
+
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let format = args.format()?;
     let template = args.template()?;
@@ -390,7 +404,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             let existing = if args.force { ExistingFile::Replaced } else { ExistingFile::Kept };
             exports::write_file(&export, format, file, existing, failed)?
         }
-        None => match exports::write(&export, format, &mut context.out) {
+        None => match to_stdout(&export, format, context) {
             Ok(done) => done,
             Err(ExportError::Write(cause)) => return Err(stdout_failed(cause)),
             Err(error) => return Err(exports::failed(error, failed).into()),

@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     render(command.clone(), &mut page).map_err(|cause| {
         Error::new(Exit::Internal, "cannot render the manual page").caused_by(cause)
     })?;
-    context.out.write_all(&page)?;
+    context.out.write_own(&page)?;
     Ok(Exit::Success)
 }
 

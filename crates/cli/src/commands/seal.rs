@@ -15,6 +15,10 @@ use crate::settings;
 /// `everturn verify` reports records that were changed, removed, inserted or moved since. Records
 /// appended later are accepted, and sealed by the next seal. Prints the head of the chain: stored
 /// elsewhere, it also shows that the seal itself was not changed.
+///
+/// Sealed are the records: entries, and changes of the state. Not sealed are files that follow from
+/// them or stand beside them: state files, snapshots, the base of a campaign, states of tools,
+/// titles, marks, lorebooks and settings. `everturn check` compares some of these with the records.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn seal session-abc123

@@ -20,7 +20,8 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::findings::print_findings;
 use crate::json::JsonObject;
-use crate::output::{Output, coloured, escape_controls};
+use crate::output::{Output, coloured};
+use crate::printable::Printable;
 use crate::progress::Progress;
 use crate::unread::UnreadSessions;
 use crate::{overview, settings};
@@ -176,7 +177,7 @@ fn json(printed: &PrintedHit<'_>, collection: &SourceCollection) -> String {
 }
 
 /// Formats a hit as text: its position, and the text around the matches.
-fn text(printed: &PrintedHit<'_>, colour: bool) -> String {
+fn text(printed: &PrintedHit<'_>, colour: bool) -> Printable {
     let PrintedHit { reference, branch, session, entry, snippet, .. } = printed;
     let along = branch.as_ref().map_or_else(String::new, |branch| format!(" --branch {branch}"));
     let layout = session.summary.layout;
@@ -187,21 +188,21 @@ fn text(printed: &PrintedHit<'_>, colour: bool) -> String {
     if session.summary.title != session.summary.session.id {
         heading.push_str(&format!("  {}", session.summary.title));
     }
-    let mut line = String::new();
+    let mut line = Printable::new(&format!("{}\n    ", heading.replace('\n', " ")));
     let mut at = 0;
     let part =
-        |from: usize, to: usize| escape_controls(snippet.text.get(from..to).unwrap_or_default());
+        |from: usize, to: usize| Printable::new(snippet.text.get(from..to).unwrap_or_default());
     for range in &snippet.highlights {
-        line.push_str(&part(at, range.start));
+        line.push(&part(at, range.start));
         let found = part(range.start, range.end);
         match colour {
-            true => line.push_str(&format!("\u{1b}[1;31m{found}\u{1b}[0m")),
-            false => line.push_str(&found),
+            true => line.push(&found.highlighted()),
+            false => line.push(&found),
         }
         at = range.end;
     }
-    line.push_str(&part(at, snippet.text.len()));
-    format!("{}\n    {line}", escape_controls(&heading).replace('\n', " "))
+    line.push(&part(at, snippet.text.len()));
+    line
 }
 
 fn print(
@@ -250,7 +251,10 @@ fn print(
         let printed = PrintedHit { reference, branch, session, hit, entry, snippet };
         match context.json {
             true => writeln!(context.out, "{}", json(&printed, collection))?,
-            false => writeln!(context.out, "{}", text(&printed, colour))?,
+            false => {
+                context.out.write_printable(&text(&printed, colour))?;
+                writeln!(context.out)?;
+            }
         }
     }
     if vanished > 0 {

@@ -1,6 +1,6 @@
 //! `everturn verify`: verifies that a sealed session is unchanged.
 
-use everturn::seal::{ChainKind, SealVerdict, verify_session};
+use everturn::seal::{ChainKind, SealVerdict, find_earlier_head, verify_session};
 use serde_json::json;
 
 use super::Context;
@@ -13,6 +13,10 @@ use crate::output::Output;
 ///
 /// Lists every record that was changed, removed, inserted or moved since `everturn seal`. Appended
 /// records are counted. Exits with status 3 if a sealed record differs. Nothing is written.
+///
+/// --head compares the chain with a head that was kept elsewhere. The head of an earlier seal is
+/// right, too, if the session still begins with the records that it sealed. `everturn seal --help`
+/// names what a seal does not cover.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn verify session-abc123
@@ -51,12 +55,17 @@ fn document(session: &str, verdict: &SealVerdict) -> String {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let (found, verdict) = context.read_found(&args.session, |found| {
-        let verdict = verify_session(&found.root.store(), found.layout, &found.place);
-        verdict.map_err(|error| found.failed(error))
+    let (found, read) = context.read_found(&args.session, |found| {
+        let store = found.root.store();
+        let verdict = verify_session(&store, found.layout, &found.place);
+        let Some(verdict) = verdict.map_err(|error| found.failed(error))? else { return Ok(None) };
+        let kept = args.head.as_ref().filter(|head| **head != verdict.head);
+        let earlier = kept.map(|head| find_earlier_head(&store, found.layout, &found.place, head));
+        let earlier = earlier.transpose().map_err(|error| found.failed(error))?;
+        Ok(Some((verdict, earlier)))
     })?;
     let session = found.place.id;
-    let Some(verdict) = verdict else {
+    let Some((verdict, earlier)) = read else {
         let seal = next_command(&format!("seal {session}"));
         let error = Error::new(Exit::Request, format!("{session} was never sealed")).hint(seal);
         return Err(error.into());
@@ -69,7 +78,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
     }
     context.out.flush()?;
-    let is_other = args.head.as_ref().is_some_and(|head| *head != verdict.head);
+    let is_other = earlier == Some(None);
+    if let Some(Some(sealed)) = earlier {
+        Output::status(&format!(
+            "{session}: the head is that of an earlier seal of {sealed} records"
+        ));
+    }
     let SealVerdict { sealed, appended, damages, .. } = verdict;
     let outcome = match (is_other, damages.len()) {
         (true, _) => "the seal does not have this head".to_owned(),

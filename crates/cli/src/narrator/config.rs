@@ -88,13 +88,13 @@ pub(crate) struct NarratorArgs {
 impl NarratorArgs {
     /// Fills missing values from the group `narrator` of the user's configuration.
     ///
-    /// The configuration of a project is ignored: the author of a project must not decide where the player's key is
-    /// sent.
+    /// The configuration of a project counts only if the user trusts it: its author must not decide where the player's
+    /// key is sent.
     pub(crate) fn with_config_defaults(&self) -> Result<NarratorArgs, Error> {
         let Some(home) = agent_homes::own_home() else { return Ok(self.clone()) };
         let layers = home.config(&[])?.explain("narrator");
-        let Some(stored) = layers.into_iter().find(|origin| origin.layer == ConfigLayer::Global)
-        else {
+        let is_file = |layer| matches!(layer, ConfigLayer::Project | ConfigLayer::Global);
+        let Some(stored) = layers.into_iter().find(|origin| is_file(origin.layer)) else {
             return Ok(self.clone());
         };
         let stored: NarratorArgs = serde_json::from_value(stored.value).map_err(|cause| {
@@ -171,6 +171,24 @@ impl EndpointConfig {
 
 /// Returns the key from the environment, a file, or the secrets of the home.
 fn key(args: &NarratorArgs, url: &str) -> Result<Option<ApiKey>, Error> {
+    let key = given_key(args)?;
+    if key.is_some() && !is_private(url) && !settings::is_set(CONSENT) {
+        let host = host_of(url);
+        return Err(wrong(format!("the key would be sent to {host} unencrypted"))
+            .hint(format!("use an https URL, or set {CONSENT}=1 if the network is trusted")));
+    }
+    // This key was not given for Everturn alone, so it is never sent over a network unencrypted.
+    match settings::variable("OPENAI_API_KEY").filter(|_| key.is_none() && is_private(url)) {
+        Some(key) => ApiKey::parse(&key, "OPENAI_API_KEY").map(Some),
+        None => Ok(key),
+    }
+}
+
+/// The variable by which the user allows that the key is sent unencrypted.
+const CONSENT: &str = "EVERTURN_NARRATOR_PLAIN_HTTP";
+
+/// Returns the key that was given for Everturn.
+fn given_key(args: &NarratorArgs) -> Result<Option<ApiKey>, Error> {
     if let Some(key) = settings::variable("EVERTURN_NARRATOR_KEY") {
         return ApiKey::parse(&key, "EVERTURN_NARRATOR_KEY").map(Some);
     }
@@ -182,11 +200,7 @@ fn key(args: &NarratorArgs, url: &str) -> Result<Option<ApiKey>, Error> {
     {
         return ApiKey::parse(key.reveal(), "the secret of the narrator").map(Some);
     }
-    // This key was not given for Everturn alone, so it is never sent over a network unencrypted.
-    match settings::variable("OPENAI_API_KEY").filter(|_| is_private(url)) {
-        Some(key) => ApiKey::parse(&key, "OPENAI_API_KEY").map(Some),
-        None => Ok(None),
-    }
+    Ok(None)
 }
 
 /// Returns whether data sent to a URL cannot be read on the way.

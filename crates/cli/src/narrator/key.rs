@@ -44,6 +44,10 @@ impl ApiKey {
         let failed = |cause: std::io::Error| {
             Error::new(Exit::Request, format!("cannot read the key file {name}")).caused_by(cause)
         };
+        // Opening a FIFO would wait for its writer.
+        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+            return Err(Error::new(Exit::Request, format!("the key file {name} is not a file")));
+        }
         let file = File::open(path).map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
         if !facts.is_file() {

@@ -15,4 +15,5 @@ mod layouts;
 mod layouts_crash;
 mod linggen;
 mod marks;
+mod mutations;
 mod thread;

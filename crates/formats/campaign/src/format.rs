@@ -214,7 +214,7 @@ impl EditableFormat for CampaignFormat {
     ) -> Result<ForkOutcome, SessionError> {
         require_unarchived(from)?;
         let id = SessionId::parse(&from.id)?;
-        let new = how.id.as_deref().map(SessionId::parse).transpose()?;
+        let new = how.id.as_deref().map(SessionId::parse_new).transpose()?;
         let turn = match how.turn {
             Some(turn) => turn,
             None => Campaign::open(Arc::clone(store), &id)?.turn(),

@@ -128,7 +128,7 @@ pub(super) fn claim(
     store: &Arc<dyn Store>,
     id: &str,
 ) -> Result<(ChatPaths, Box<dyn Writer>), ChatError> {
-    let path = document(&SessionId::parse(id)?)?;
+    let path = document(&SessionId::parse_new(id)?)?;
     let files = ChatPaths::of(&path)?;
     let writer = store.lock(&files.scopes())?;
     check_free(store, id, &files)?;

@@ -315,7 +315,7 @@ impl EditableFormat for CodeliaFormat {
                 }
             }
         }
-        let id = SessionId::parse(&new.id)?;
+        let id = SessionId::parse_new(&new.id)?;
         let writer = CodeliaWriter::create(&home(store), &id, meta.as_ref(), now)?;
         Ok(Box::new(editor::CodeliaEditor { writer }))
     }
@@ -337,8 +337,10 @@ impl EditableFormat for CodeliaFormat {
         now: Timestamp,
         _progress: &mut dyn FnMut(PackProgress),
     ) -> Result<ForkOutcome, SessionError> {
-        let (id, new) =
-            (SessionId::parse(&place.id)?, how.id.as_deref().map(SessionId::parse).transpose()?);
+        let (id, new) = (
+            SessionId::parse(&place.id)?,
+            how.id.as_deref().map(SessionId::parse_new).transpose()?,
+        );
         Ok(branch(branch::fork(&home(store), &id, how.turn, new, now)?))
     }
 

@@ -388,7 +388,7 @@ fn last_turn(
 
 /// Converts the common parameters of a new session to a [`NewGame`].
 fn new_session(new: &NewSession) -> Result<NewGame, SessionError> {
-    let mut session = NewGame::new(SessionId::parse(&new.id)?);
+    let mut session = NewGame::new(SessionId::parse_new(&new.id)?);
     let wrong = |key: &str, value: &JsonTree, wanted: &str| {
         SessionError::request(format!("{key} is {}, not {wanted}", value.kind()))
     };

@@ -17,6 +17,7 @@ use super::turn::TurnRecord;
 use everturn_json::checksum::checksum;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SceneId, SessionId};
+use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError};
 use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 
@@ -89,7 +90,7 @@ pub(crate) fn find(
 ) -> Result<Option<GameStatus>, StoreError> {
     for status in GameStatus::ALL {
         let stat = store.stat(&status.session(id))?;
-        if stat.is_some_and(|stat| stat.kind == everturn_store::disk::FileKind::Dir) {
+        if stat.is_some_and(|stat| stat.kind == FileKind::Dir) {
             return Ok(Some(status));
         }
     }
@@ -339,6 +340,22 @@ impl Session {
     /// Returns the turn of the state files, if the metadata record it.
     pub(crate) fn noted_states(&self) -> Option<u64> {
         self.meta.as_ref()?.number(&["stateFiles", "turnId"])
+    }
+
+    /// Returns whether the metadata name another file for the world or the player than the usual one, and it is none.
+    pub(crate) fn names_no_state_file(&self, field: &str) -> Result<bool, StoreError> {
+        let usual = match field {
+            "worldState" => DocumentFile::World,
+            "playerState" => DocumentFile::Player,
+            _ => return Ok(false),
+        };
+        match self.named_file(field).filter(|file| *file != usual.in_dir(&self.dir)) {
+            Some(file) => {
+                let stat = self.store.stat(&file)?;
+                Ok(stat.is_none_or(|stat| stat.kind != FileKind::File))
+            }
+            None => Ok(false),
+        }
     }
 
     /// Returns the states in the state files, and their turn.

@@ -271,7 +271,7 @@ impl EditableFormat for LinggenFormat {
 fn new_session(new: &NewSession) -> Result<(ProjectPath, NewLinggenSession), SessionError> {
     let mut session = NewLinggenSession::default();
     if !new.id.is_empty() {
-        session.id = Some(SessionId::parse(&new.id)?);
+        session.id = Some(SessionId::parse_new(&new.id)?);
     }
     let mut project = None;
     for (key, value) in new.fields.children() {

@@ -23,7 +23,7 @@ pub(crate) fn fork(
     now: Timestamp,
 ) -> Result<ForkOutcome, SessionError> {
     let id = match &how.id {
-        Some(id) => SessionId::parse(id)?,
+        Some(id) => SessionId::parse_new(id)?,
         None => free_id(store, &parent.id)?,
     };
     let dir = thread_dir(&id);

@@ -53,7 +53,7 @@ impl ThreadWriter {
         if new.config.is_some() {
             return Err(SessionError::request("threads have no settings"));
         }
-        let id = SessionId::parse(&new.id)?;
+        let id = SessionId::parse_new(&new.id)?;
         let dir = thread_dir(&id);
         let taken = || SessionError::Taken { id: id.to_string(), path: dir.clone() };
         let writer = store.lock(std::slice::from_ref(&dir))?;

@@ -13,7 +13,7 @@ use everturn_session::format::unpack_to_memory;
 use everturn_session::format::{SessionError, SessionFormat, error_chain};
 use everturn_session::session_files::files_below;
 use everturn_store::overlay::FileChanges;
-use everturn_store::{Durability, FileMode, Precondition, Step, Store};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError};
 use everturn_value::tree::JsonTree;
 
 /// The changes to write, and what was found.
@@ -23,6 +23,8 @@ pub(super) struct ScrubChanges {
     pub(super) changed: Vec<ScrubbedFile>,
     /// The number of secrets that stay, because they are signed or replacing them would break the JSON, by file.
     pub(super) left: Vec<(FilePath, usize)>,
+    /// The files that could not be read or changed, with the reason.
+    pub(super) failed: Vec<(FilePath, String)>,
 }
 
 /// A content without its secrets.
@@ -32,18 +34,29 @@ struct MaskedContent {
     placeholders: Vec<String>,
 }
 
-/// Scans files and computes their new contents.
+/// Scans files and computes their new contents. A file that cannot be read does not stop the others. Without a format,
+/// archives have no derived data.
 pub(super) fn mask_files(
     store: &Arc<dyn Store>,
-    layout: &dyn SessionFormat,
+    layout: Option<&dyn SessionFormat>,
     files: &[FilePath],
     rules: &SecretRules,
-) -> Result<ScrubChanges, ScrubError> {
+) -> ScrubChanges {
     let mut work = ScrubChanges::default();
     for file in files.iter().filter(|file| !is_vault(file)) {
-        let (masked, left) = match archive_top(file) {
-            Some(top) => mask_archive(store, layout, file, &top, rules)?,
-            None => mask_plain(file, &store.read(file, 0..u64::MAX)?, rules),
+        let read = || Ok(mask_plain(file, &store.read(file, 0..u64::MAX)?, rules));
+        let masked = match archive_top(file) {
+            Some(top) => mask_archive(store, layout, file, &top, rules),
+            None => read(),
+        };
+        let (masked, left) = match masked {
+            Ok(masked) => masked,
+            // It was removed since it was listed.
+            Err(ScrubError::Store(StoreError::Missing { .. })) => continue,
+            Err(error) => {
+                work.failed.push((file.clone(), error_chain(&error)));
+                continue;
+            }
         };
         if left > 0 {
             work.left.push((file.clone(), left));
@@ -53,7 +66,7 @@ pub(super) fn mask_files(
             work.changes.insert(file.clone(), Some(bytes));
         }
     }
-    Ok(work)
+    work
 }
 
 /// YAML parses a bracket at the start of a value as a list.
@@ -143,19 +156,19 @@ fn is_json(line: &[u8]) -> bool {
 /// Repacks an archive, if something in it changes.
 fn mask_archive(
     store: &Arc<dyn Store>,
-    layout: &dyn SessionFormat,
+    layout: Option<&dyn SessionFormat>,
     file: &FilePath,
     top: &Name,
     rules: &SecretRules,
 ) -> Result<(Option<MaskedContent>, usize), ScrubError> {
     let dir = FilePath::root().join(top);
     let held = unpack_to_memory(store, file, top, &dir)?;
-    let mut work = mask_files(&held, layout, &files_below(&held, &dir)?, rules)?;
+    let mut work = mask_files(&held, layout, &files_below(&held, &dir)?, rules);
     let left = work.left.iter().map(|(_, count)| count).sum();
     if work.changes.is_empty() {
         return Ok((None, left));
     }
-    if let Some(derived) = layout.capabilities().derived {
+    if let Some(derived) = layout.and_then(|layout| layout.capabilities().derived) {
         derived.update_derived(&held, &dir, &mut work.changes)?;
     }
     let writer = held.lock(&[FilePath::root()])?;

@@ -91,6 +91,8 @@ impl SealLine {
 pub(super) struct SealState {
     pub(super) chains: SealChains,
     pub(super) time: Option<Timestamp>,
+    /// The heads since the session was last scrubbed, with the numbers of entries and changes.
+    pub(super) heads: Vec<(String, u64, u64)>,
 }
 
 /// Reads the seals of a session; `None` if it was never sealed.
@@ -99,7 +101,10 @@ pub(super) fn read_seals(
     file: &FilePath,
 ) -> Result<Option<SealState>, SessionError> {
     let Some(bytes) = read_optional(store, file)? else { return Ok(None) };
-    let mut seals = SealState { chains: SealChains::default(), time: None };
+    let mut seals = SealState { chains: SealChains::default(), time: None, heads: Vec::new() };
+    if bytes.trim_ascii().is_empty() {
+        return Err(SessionError::damaged(format!("{file}: the seal was emptied")));
+    }
     let bad = |number: usize| {
         SessionError::damaged(format!("{file}, line {}: the seal is damaged", number + 1))
     };
@@ -114,6 +119,7 @@ pub(super) fn read_seals(
         let before = seals.chains.head();
         if line.why == "scrub" {
             seals.chains = SealChains::default();
+            seals.heads.clear();
         }
         let put = line.entries.apply_to(&mut seals.chains.entries);
         let put = put.and_then(|()| line.changes.apply_to(&mut seals.chains.changes));
@@ -121,6 +127,7 @@ pub(super) fn read_seals(
             return Err(bad(number));
         }
         seals.time = line.time.parse().ok();
+        seals.heads.push((line.head, seals.chains.entries.len(), seals.chains.changes.len()));
     }
     Ok(Some(seals))
 }

@@ -190,7 +190,8 @@ mod tests {
     #[track_caller]
     fn check(before: &str, after: &str, expect: &[(u64, DamageKind)]) {
         let of = |letters| SessionDigests { entries: records(letters), changes: Vec::new() };
-        let sealed = SealState { chains: SealChains::default().extended(&of(before)), time: None };
+        let chains = SealChains::default().extended(&of(before));
+        let sealed = SealState { chains, time: None, heads: Vec::new() };
         let damages = compare_chains(&sealed, &of(after));
         let found: Vec<(u64, DamageKind)> = damages.iter().map(|it| (it.record, it.harm)).collect();
         assert_eq!(found, expect, "{before} {after}");

@@ -4,7 +4,7 @@ use everturn::config::{self, ConfigLayer};
 use serde_json::Value;
 
 use super::layer;
-use crate::agent_homes::{self, AgentHome, AgentKind};
+use crate::agent_homes::{self, AgentHome, AgentKind, trust};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::linggen;
@@ -59,7 +59,7 @@ pub(super) fn add_item(
     let (before, place) = (agent_homes::read(file)?, file.to_string_lossy().into_owned());
     let added = config::add_item(home.agent.schema(), &place, before.as_deref(), key, item)?;
     let Some(bytes) = added else { return Err(refused(key, KNOWN)) };
-    home.write(file, before.as_deref(), bytes)?;
+    trust::write_settings(home, file, before.as_deref(), bytes)?;
     Ok((layer, place))
 }
 
@@ -90,7 +90,7 @@ pub(super) fn remove_item(
         let Some(before) = agent_homes::read(file)? else { continue };
         let removed = config::remove_item(home.agent.schema(), &place, &before, key, item)?;
         if let Some(bytes) = removed {
-            home.write(file, Some(&before), bytes)?;
+            trust::write_settings(home, file, Some(&before), bytes)?;
             return Ok((layer, place));
         }
     }

@@ -6,7 +6,7 @@ use everturn::format::Transition;
 use everturn::names::FilePath;
 use everturn::scan::SecretRules;
 use everturn::scrub::{audit_file, scrub_session};
-use everturn::seal::{DamageKind, seal_session, verify_session};
+use everturn::seal::{DamageKind, find_earlier_head, seal_file, seal_session, verify_session};
 use everturn::store::{Durability, FileMode, Precondition, Step, Store};
 
 use crate::common::capabilities::KnownCapabilities;
@@ -181,4 +181,29 @@ fn a_scrub_does_not_hide_that_a_seal_was_broken() {
         scrub_session(&store, kind.layout(), &place, SecretRules::standard(), at(20)).unwrap();
     assert_eq!(done.seals, None);
     assert_eq!(verdict(kind, &store).1, [DamageKind::Changed]);
+}
+
+#[test]
+fn a_head_of_an_earlier_seal_is_confirmed_and_an_emptied_seal_fails() {
+    for kind in ALL {
+        let store = memory();
+        sealed(kind, &store);
+        let place = kind.place(&store).unwrap();
+        let layout = kind.layout();
+        let first = verify_session(&store, layout, &place).unwrap().unwrap();
+        kind.say(&store, "Five.").unwrap();
+        let place = kind.place(&store).unwrap();
+        let second = seal_session(&store, layout, &place, at(20)).unwrap();
+        assert_ne!(first.head, second.head, "{}", kind.layout);
+        let earlier = |head: &str| find_earlier_head(&store, layout, &place, head).unwrap();
+        assert_eq!(earlier(&first.head), Some(first.sealed), "{}", kind.layout);
+        assert_eq!(earlier("00"), None);
+        let file = seal_file(layout, &place).unwrap();
+        let writer = store.lock(std::slice::from_ref(&file)).unwrap();
+        let (expect, mode) = (Precondition::Anything, FileMode::Default);
+        let step = Step::Replace { file, expect, bytes: Vec::new(), mode };
+        writer.commit(vec![step], Durability::Synced).unwrap();
+        writer.release().unwrap();
+        assert!(verify_session(&store, layout, &place).is_err(), "{}", kind.layout);
+    }
 }

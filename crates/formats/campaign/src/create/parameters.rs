@@ -17,7 +17,7 @@ impl NewCampaign {
     pub fn from_fields(new: &NewSession) -> Result<NewCampaign, CampaignError> {
         let mut campaign = NewCampaign::default();
         if !new.id.is_empty() {
-            campaign.id = Some(SessionId::parse(&new.id)?);
+            campaign.id = Some(SessionId::parse_new(&new.id)?);
         }
         let mut is_party_given = false;
         for (key, value) in new.fields.children() {

@@ -39,7 +39,7 @@ pub(super) fn fork_session(
 ) -> Result<ForkOutcome, SessionError> {
     let id = SessionId::parse(&from.id)?;
     let new = match &how.id {
-        Some(new) => SessionId::parse(new)?,
+        Some(new) => SessionId::parse_new(new)?,
         None => free_id(store, &id)?,
     };
     let mut branching = BranchOptions::new(new.clone(), 0);

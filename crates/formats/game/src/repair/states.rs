@@ -168,8 +168,9 @@ fn counts(
     for (field, document) in
         [("worldState", DocumentFile::World), ("playerState", DocumentFile::Player)]
     {
-        let named = meta.text(&["files", field]);
-        if named.is_some_and(|_| session.named_file(field).is_none()) {
+        let is_named = meta.text(&["files", field]).is_some();
+        let is_path = session.named_file(field).is_some();
+        if is_named && (!is_path || session.names_no_state_file(field)?) {
             meta.put(&["files", field], document.as_str());
         }
     }

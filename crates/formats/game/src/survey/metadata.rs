@@ -87,7 +87,11 @@ impl Survey<'_> {
                     FindingCode::WrongMetadata,
                     format!("files.{field} is {name:?}, which is not a path"),
                 )),
-                // Missing states are reported where they are read.
+                // Missing states are reported where they are read; writers read the named ones.
+                Some(_) if self.session.names_no_state_file(field)? => wrong.push((
+                    FindingCode::WrongMetadata,
+                    format!("files.{field} is {name:?}, which is not a file"),
+                )),
                 Some(file)
                     if field == "latestSnapshot" && self.session.store.stat(&file)?.is_none() =>
                 {
