@@ -62,7 +62,7 @@ pub(crate) struct PostgresBench {
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
     sessions: u32,
 
-    /// A Python with langgraph-checkpoint-postgres and psycopg[binary]; without it, PostgresSaver is not measured
+    /// A Python with langgraph-checkpoint-postgres and psycopg; without it, PostgresSaver is not measured
     #[arg(long, value_name = "FILE")]
     python: Option<PathBuf>,
 

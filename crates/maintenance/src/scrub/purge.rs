@@ -8,7 +8,7 @@ use everturn_session::format::SessionFormat;
 use everturn_session::model::SessionRef;
 use everturn_store::{Durability, Step, Store};
 
-/// Originals of a session's scrubs to be purged, with their sizes, as [`list_originals`] returned them.
+/// Originals of a session's scrubs to be purged, with their sizes, as `list_originals` returned them.
 pub struct PurgeTarget<'a> {
     /// The format of the session.
     pub layout: &'a dyn SessionFormat,
